@@ -1,0 +1,91 @@
+"""CycleState: what plugins share during the scheduling of one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State data that needs more than sharing when the CycleState is cloned."""
+
+    def clone(self) -> Any: ...
+
+
+class StateNotFound(KeyError):
+    """A key that no plugin has written in this cycle."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return f'failed to read "{self.key}" from cycleState: not found'
+
+
+class CycleState:
+    """Key-value store for one scheduling context; gone when the pod's cycle ends.
+
+    ``skip_filter_plugins`` and ``skip_score_plugins`` hold the names of plugins that answered
+    Skip at PreFilter and PreScore. ``pods_to_activate`` maps "namespace/name" to the pod that
+    shall be moved to activeQ after a successful cycle.
+    """
+
+    __slots__ = (
+        "_data",
+        "pod_group_cycle",
+        "pods_to_activate",
+        "skip_filter_plugins",
+        "skip_score_plugins",
+    )
+
+    def __init__(self) -> None:
+        self._data: dict[str, Any] = {}
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        self.pods_to_activate: dict[str, Any] = {}
+        #: True while a native pod group is tried as a whole (1.36, ``schedule_one_podgroup``).
+        self.pod_group_cycle = False
+
+    def write(self, key: str, value: object) -> None:
+        self._data[key] = value
+
+    def read(self, key: str, kind: type[T] | None = None) -> T:
+        """The value under ``key``.
+
+        Raises:
+            StateNotFound: nobody wrote it in this cycle.
+            TypeError: it is not of the asked kind.
+        """
+        if key not in self._data:
+            raise StateNotFound(key)
+        value = self._data[key]
+        if kind is not None and not isinstance(value, kind):
+            raise TypeError(f'"{key}" in cycleState is {type(value).__name__}, not {kind.__name__}')
+        return cast(T, value)
+
+    def get(self, key: str) -> Any | None:
+        """The value under ``key``, or None."""
+        return self._data.get(key)
+
+    def delete(self, key: str) -> None:
+        self._data.pop(key, None)
+
+    def keys(self) -> Iterable[str]:
+        return self._data.keys()
+
+    def clone(self) -> CycleState:
+        """A copy whose cloneable values are cloned too (preemption's dry run, two-pass filter)."""
+        twin = CycleState()
+        twin._data = {
+            key: value.clone() if isinstance(value, Cloneable) else value
+            for key, value in self._data.items()
+        }
+        twin.skip_filter_plugins = self.skip_filter_plugins
+        twin.skip_score_plugins = self.skip_score_plugins
+        twin.pods_to_activate = self.pods_to_activate
+        twin.pod_group_cycle = self.pod_group_cycle
+        return twin

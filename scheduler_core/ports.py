@@ -1,0 +1,238 @@
+"""Every boundary of the core in one file: what it needs from outside, and what it tells.
+
+Adapters: ``Cluster`` - scheduler_core.cluster (sandbox, kube); ``Observer`` and ``PermitInbox`` -
+the Django app, and lists in tests; ``Clock`` and ``Executor`` - real ones in scheduler_core.clock
+and scheduler_core.executor, virtual and inline ones for tests and fast replays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from scheduler_core.records import (
+    BindingRecord,
+    ClusterUsage,
+    CycleRecord,
+    PermitDecision,
+    QueueListing,
+    WaitingPodRecord,
+)
+
+Json = dict[str, Any]
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "SYNCED"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One change of one object.
+
+    ``object`` is the Kubernetes JSON (for DELETED its last state). ``SYNCED`` (empty object) follows
+    the last ADDED of the initial list, and every relist.
+    """
+
+    type: EventType
+    kind: str
+    object: Json
+
+
+class Subscription(Protocol):
+    """A running list + watch."""
+
+    def stop(self) -> None:
+        """No event is delivered after this returns. May be called twice."""
+
+
+class ApiError(Exception):
+    """The cluster refused a request, in the words of a Kubernetes Status.
+
+    Attributes:
+        code: HTTP status code.
+        reason: for example ``NotFound``, ``AlreadyExists``, ``Conflict``, ``Invalid``, ``Gone``.
+        causes: (field path, message) of each fault, for ``Invalid``.
+    """
+
+    def __init__(
+        self, code: int, reason: str, message: str, causes: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.causes = tuple(causes)
+
+
+class NotFound(ApiError):
+    """404."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(404, "NotFound", f'{kind} "{name}" not found')
+
+
+class AlreadyExists(ApiError):
+    """409 on create."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(409, "AlreadyExists", f'{kind} "{name}" already exists')
+
+
+class Conflict(ApiError):
+    """409: a stale resourceVersion, another uid, a pod that is bound already."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(409, "Conflict", message)
+
+
+class Gone(ApiError):
+    """410: the resourceVersion asked for is no longer kept."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(410, "Expired", message)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """One consistent list, and the resourceVersion at which a watch goes on."""
+
+    items: Sequence[Json]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """One entry of ``status.conditions``, before the cluster adds times."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+
+
+class Cluster(Protocol):
+    """A Kubernetes API as far as a scheduler and its pages need it.
+
+    Kinds are Kubernetes kinds: ``Node``, ``Pod``, ``Namespace``, ``PodGroup``, ``PriorityClass``,
+    ``Event``, ... Objects are Kubernetes JSON; what is handed out is never changed afterwards, and
+    what is handed in is not kept by reference. Every method may be called from any thread.
+    Every method may raise ApiError.
+    """
+
+    def list_watch(self, kind: str, sink: Callable[[WatchEvent], None]) -> Subscription:
+        """Deliver every object as ADDED, then SYNCED, then each change, in order and once.
+
+        ``sink`` must be quick and thread-safe (it puts the event on an inbox). Lost connections and
+        410 are healed inside: the sink then sees the differences only.
+        """
+
+    def get(self, kind: str, namespace: str, name: str) -> Json: ...
+
+    def list(
+        self,
+        kind: str,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> ObjectList: ...
+
+    def create(self, kind: str, obj: Json) -> Json: ...
+
+    def update(self, kind: str, obj: Json) -> Json:
+        """Replace an object; Conflict where ``metadata.resourceVersion`` is given and stale."""
+
+    def patch(
+        self, kind: str, namespace: str, name: str, patch: Json, *, subresource: str = ""
+    ) -> Json:
+        """JSON merge patch (RFC 7386); ``subresource`` is "" or "status"."""
+
+    def delete(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Delete; Conflict where ``uid`` is given and is not the object's."""
+
+    def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        """POST pods/binding. Conflict where the pod is bound, is being deleted, or has another uid."""
+
+    def patch_pod_status(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        *,
+        condition: PodCondition | None = None,
+        nominated_node_name: str | None = None,
+    ) -> None:
+        """Set one condition and/or the nomination ("" clears it, None leaves it)."""
+
+    def emit_event(
+        self,
+        regarding: Json,
+        *,
+        type: Literal["Normal", "Warning"],
+        reason: str,
+        action: str,
+        note: str,
+        reporting_controller: str,
+    ) -> None:
+        """Record an events.k8s.io/v1 event; best effort, never raises for a full store."""
+
+
+class Observer(Protocol):
+    """What a scheduler tells. Called on the scheduler thread: return at once.
+
+    Every method is optional: subclass this and define the ones you need (the runtime calls only
+    methods that are overridden). An observer that raises is logged and detached; it never hurts a
+    cycle.
+    """
+
+    def cycle_finished(self, record: CycleRecord) -> None: ...
+
+    def binding_finished(self, record: BindingRecord) -> None: ...
+
+    def pod_waiting(self, record: WaitingPodRecord) -> None:
+        """A wait began, or one of its plugins allowed (``pending`` has become shorter)."""
+
+    def pod_resolved(self, record: WaitingPodRecord) -> None:
+        """A wait ended (``outcome`` is set)."""
+
+    def decision_applied(self, decision: PermitDecision, applied: bool, message: str) -> None:
+        """A person's decision was applied, or came too late (``applied`` False, and why)."""
+
+    def queues_listed(self, listing: QueueListing) -> None:
+        """At most every ``listing_interval`` seconds, and only after a change."""
+
+    def usage_changed(self, usage: ClusterUsage) -> None:
+        """At the same pace as queues_listed."""
+
+
+class PermitInbox(Protocol):
+    """Where people's decisions come from."""
+
+    def poll(self) -> Sequence[PermitDecision]:
+        """Decisions not yet reported through ``Observer.decision_applied``; must not block."""
+
+
+class Clock(Protocol):
+    """Time of day in seconds, and how to wait for it."""
+
+    def now(self) -> float: ...
+
+    def perf(self) -> float:
+        """A monotonic counter in seconds, for durations only."""
+
+
+class Executor(Protocol):
+    """Runs binding cycles beside the scheduling loop."""
+
+    def submit(self, task: Callable[[], None]) -> None: ...
+
+    def shutdown(self, wait: bool = True) -> None: ...
+
+
+PluginArgs = Mapping[str, Any]
