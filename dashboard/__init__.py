@@ -1,1 +1,1 @@
-"""The Django app: rows, frames, pages, and the adapters that tie them to the scheduler core."""
+"""The Django application: what the scheduler did, live, and what a person may decide."""

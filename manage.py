@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""KubeSched's command line."""
+
+import os
+import sys
+
+# What a newcomer runs in a fresh clone. Without a mode and without any of production's
+# settings these work on the demo's data folder; everything else expects production's settings.
+LOCAL_COMMANDS = frozenset({"demo", "replay", "import_trace", "makemigrations", "help"})
+PRODUCTION_VARIABLES = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
+
+
+def default_mode(command: str, environ: "os._Environ[str]") -> str:
+    """Return the mode for ``command`` where KUBESCHED_MODE does not say."""
+    if command == "demo":
+        return "demo"
+    configured = any(environ.get(name) for name in PRODUCTION_VARIABLES)
+    return "demo" if command in LOCAL_COMMANDS and not configured else "production"
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kubesched_site.settings")
+    command = sys.argv[1] if len(sys.argv) > 1 else "help"
+    os.environ.setdefault("KUBESCHED_MODE", default_mode(command, os.environ))
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError as error:
+        raise SystemExit(
+            f"Django is not installed for {sys.executable} ({error}): "
+            "run `make demo`, or use .venv/bin/python."
+        ) from None
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()
