@@ -204,27 +204,45 @@ class SchedulerRun(models.Model):
 
 
 class RunState(models.Model):
-    """The latest states of a run that are replaced as a whole, apart from its counters.
+    """The small states of a run that every batch of its recorder replaces.
 
-    ``queues`` and ``usage`` are zlib-compressed JSON (``dashboard.frames``), each with the
-    ``commit_seq`` it was written under. ``clock_at``/``wall_at`` pair the scheduler's clock with
-    the time of day, ``clock_speed`` says how it goes on.
+    ``clock_at``/``wall_at`` pair the scheduler's clock with the time of day, ``clock_speed`` says
+    how it goes on; ``last_batch`` names the recorder's last committed batch, so that one whose
+    commit was cut off by a lost connection is not written twice.
     """
 
     run = models.OneToOneField(
         SchedulerRun, primary_key=True, on_delete=models.CASCADE, related_name="latest"
     )
-    queues = models.BinaryField(null=True)
-    queues_seq = models.BigIntegerField(default=0)
-    usage = models.BinaryField(null=True)
-    usage_seq = models.BigIntegerField(default=0)
     recorder_queued = models.IntegerField(default=0)
+    last_batch = models.CharField(max_length=64, blank=True)
     clock_at = models.FloatField(null=True)
     wall_at = models.FloatField(null=True)
     clock_speed = models.FloatField(default=1.0)
 
     def __str__(self) -> str:
         return f"state of run {self.run_id}"
+
+
+class RunListing(models.Model):
+    """The latest queue listing or node usage of a run: zlib-compressed JSON."""
+
+    class Topic(models.TextChoices):
+        QUEUES = "queues", "Queues"
+        USAGE = "usage", "Node usage"
+
+    run = models.ForeignKey(SchedulerRun, on_delete=models.CASCADE, related_name="listings")
+    topic = models.CharField(max_length=16, choices=Topic.choices)
+    commit_seq = models.BigIntegerField()
+    blob = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "topic"], name="runlisting_topic")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} of run {self.run_id}"
 
 
 class SchedulingCycle(models.Model):
