@@ -297,7 +297,7 @@ EXTENSION_POINTS: Mapping[str, type[Plugin]] = {
 }
 
 #: Makes a plugin from its (defaulted, validated) arguments.
-PluginFactory = Callable[[Mapping[str, Any], Handle], Plugin]
+PluginFactory = Callable[[Mapping[str, Any], "Handle"], Plugin]
 
 
 def _single(node_info: NodeInfo) -> NodeInfos:

@@ -1,0 +1,161 @@
+"""Pods that wait at Permit: records with deadlines, not sleeping threads.
+
+All of it runs on the scheduler thread. Allow, Reject and Preempt only note the outcome and tell the
+owner (``on_change``); the scheduler's loop does what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from scheduler_core.api import Pod
+from scheduler_core.framework.status import SUCCESS, Code, Status, unschedulable
+from scheduler_core.records import WaitOutcome
+
+#: Longest wait that a Permit plugin may ask for, in seconds (kube-scheduler 1.36, ``maxTimeout``).
+MAX_PERMIT_TIMEOUT = 15 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PermitWait:
+    """One plugin's Wait: why, for how long, and until what time of day."""
+
+    plugin: str
+    timeout: float
+    deadline: float
+    reason: str = ""
+
+
+class WaitingPod:
+    """One pod parked at Permit.
+
+    ``status`` is None while it waits. The first Reject, Preempt or expiry wins, and so does the last
+    Allow; whatever comes later changes nothing.
+    """
+
+    __slots__ = ("_on_change", "_pending", "node_name", "outcome", "pod", "resolved_by", "status")
+
+    def __init__(
+        self,
+        pod: Pod,
+        node_name: str,
+        waits: Sequence[PermitWait],
+        on_change: Callable[[WaitingPod], None],
+    ) -> None:
+        self.pod = pod
+        self.node_name = node_name
+        self._pending: dict[str, PermitWait] = {wait.plugin: wait for wait in waits}
+        self._on_change = on_change
+        self.status: Status | None = None
+        self.outcome: WaitOutcome | None = None
+        self.resolved_by = ""
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        return tuple(self._pending)
+
+    @property
+    def waits(self) -> tuple[PermitWait, ...]:
+        """Waits of the plugins that have not allowed yet, earliest deadline first."""
+        return tuple(sorted(self._pending.values(), key=lambda w: (w.deadline, w.plugin)))
+
+    @property
+    def deadline(self) -> float:
+        """When the first of the pending plugins times out; the pod is rejected then."""
+        return min((w.deadline for w in self._pending.values()), default=float("inf"))
+
+    def allow(self, plugin: str) -> None:
+        if self.status is not None or self._pending.pop(plugin, None) is None:
+            return
+        if not self._pending:
+            self._resolve(SUCCESS, WaitOutcome.ALLOWED, plugin)
+        else:
+            self._on_change(self)
+
+    def reject(self, plugin: str, message: str) -> None:
+        outcome = WaitOutcome.REMOVED if message == "removed" else WaitOutcome.REJECTED
+        self._resolve(unschedulable(message, plugin=plugin), outcome, plugin)
+
+    def preempt(self, plugin: str, message: str) -> None:
+        self._resolve(Status(Code.ERROR, (message,), plugin), WaitOutcome.PREEMPTED, plugin)
+
+    def expire(self, now: float) -> bool:
+        """Reject the pod if a pending plugin's time is over; whether it was."""
+        if self.status is not None:
+            return False
+        first = self.waits[0]
+        if now < first.deadline:
+            return False
+        text = (
+            f"rejected due to timeout after waiting {go_duration(first.timeout)} "
+            f"at plugin {first.plugin}"
+        )
+        self._resolve(
+            unschedulable(text, plugin=first.plugin), WaitOutcome.TIMED_OUT, first.plugin
+        )
+        return True
+
+    def _resolve(self, status: Status, outcome: WaitOutcome, plugin: str) -> None:
+        if self.status is not None:
+            return
+        self.status = status
+        self.outcome = outcome
+        self.resolved_by = plugin
+        self._on_change(self)
+
+
+class WaitingPodsMap:
+    """All waiting pods of a scheduler, by uid, in the order in which they began to wait."""
+
+    __slots__ = ("_pods",)
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def add(self, waiting: WaitingPod) -> None:
+        self._pods[waiting.pod.uid] = waiting
+
+    def remove(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._pods.get(uid)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """A stable view: callers may resolve pods while they iterate."""
+        return iter(tuple(self._pods.values()))
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def as_mapping(self) -> Mapping[str, WaitingPod]:
+        return self._pods
+
+
+def go_duration(seconds: float) -> str:
+    """A duration as Go prints it: ``15m0s``, ``1h2m3s``, ``1.5s``, ``500ms``, ``0s``."""
+    if seconds == 0:
+        return "0s"
+    sign = "-" if seconds < 0 else ""
+    nanos = round(abs(seconds) * 1e9)
+    if nanos < 1_000:
+        return f"{sign}{nanos}ns"
+    if nanos < 1_000_000:
+        return f"{sign}{_decimal(nanos, 1_000)}µs"
+    if nanos < 1_000_000_000:
+        return f"{sign}{_decimal(nanos, 1_000_000)}ms"
+    minutes, rest = divmod(nanos, 60 * 1_000_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 1_000_000_000)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{text}"
+    return f"{sign}{minutes}m{text}" if minutes else f"{sign}{text}"
+
+
+def _decimal(nanos: int, unit: int) -> str:
+    whole, rest = divmod(nanos, unit)
+    if not rest:
+        return str(whole)
+    width = len(str(unit)) - 1
+    return f"{whole}.{rest:0{width}d}".rstrip("0")
