@@ -1,0 +1,205 @@
+"""Namespace, PriorityClass, Event, Service, PodDisruptionBudget and the controllers of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .metadata import KubeObject, open_object, read_metadata, subject_of
+from .reader import Raw
+from .selectors import LabelSelector, label_selector
+
+__all__ = [
+    "Event",
+    "Namespace",
+    "ObjectReference",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "ReplicationController",
+    "Service",
+    "StatefulSet",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Namespace(KubeObject):
+    """A namespace; its labels are what namespace selectors look at."""
+
+    phase: str = "Active"
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> Namespace:
+        reader = open_object(raw, "Namespace")
+        phase = reader.child("status").text("phase") or "Active"
+        found = cls(**read_metadata(reader, namespaced=False), phase=phase)
+        reader.finish(subject_of(raw, "Namespace"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PriorityClass(KubeObject):
+    """A named priority."""
+
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+    description: str = ""
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> PriorityClass:
+        reader = open_object(raw, "PriorityClass")
+        found = cls(
+            **read_metadata(reader, namespaced=False),
+            value=reader.integer("value"),
+            global_default=reader.boolean("globalDefault"),
+            preemption_policy=reader.text("preemptionPolicy") or "PreemptLowerPriority",
+            description=reader.text("description"),
+        )
+        reader.finish(subject_of(raw, "PriorityClass"))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """What an event is about."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Event(KubeObject):
+    """An event, of events.k8s.io/v1 or of the core group; times are seconds since 1970."""
+
+    type: str = "Normal"
+    reason: str = ""
+    action: str = ""
+    note: str = ""
+    regarding: ObjectReference = ObjectReference()
+    reporting_controller: str = ""
+    event_time: float | None = None
+    count: int = 1
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> Event:
+        reader = open_object(raw, "Event")
+        about = reader.child("regarding" if reader.has("regarding") else "involvedObject")
+        series = reader.child("series")
+        source = reader.child("source").text("component")
+        found = cls(
+            **read_metadata(reader, namespaced=True),
+            type=reader.text("type") or "Normal",
+            reason=reader.text("reason"),
+            action=reader.text("action"),
+            note=reader.text("note") or reader.text("message"),
+            regarding=ObjectReference(
+                about.text("kind"), about.text("namespace"), about.text("name"), about.text("uid")
+            ),
+            reporting_controller=reader.text("reportingController")
+            or reader.text("reportingComponent")
+            or source,
+            event_time=reader.time("eventTime") or reader.time("lastTimestamp"),
+            count=series.integer("count") or reader.integer("count") or 1,
+        )
+        reader.finish(subject_of(raw, "Event"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Service(KubeObject):
+    """A service; None as selector selects no pod."""
+
+    selector: Mapping[str, str] | None = None
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether it selects pods with these labels."""
+        if self.selector is None:
+            return False
+        return all(labels.get(key) == value for key, value in self.selector.items())
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> Service:
+        reader = open_object(raw, "Service")
+        spec = reader.child("spec")
+        selector = spec.text_map("selector") if spec.has("selector") else None
+        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
+        reader.finish(subject_of(raw, "Service"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PodDisruptionBudget(KubeObject):
+    """How many pods of a set may be disrupted now.
+
+    Attributes:
+        selector: None selects no pod.
+        disrupted_pods: names of pods whose eviction is under way.
+    """
+
+    selector: LabelSelector | None = None
+    disruptions_allowed: int = 0
+    disrupted_pods: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> PodDisruptionBudget:
+        reader = open_object(raw, "PodDisruptionBudget")
+        status = reader.child("status")
+        found = cls(
+            **read_metadata(reader, namespaced=True),
+            selector=label_selector(reader.child("spec"), "selector"),
+            disruptions_allowed=status.integer("disruptionsAllowed"),
+            disrupted_pods=frozenset(status.child("disruptedPods").raw),
+        )
+        reader.finish(subject_of(raw, "PodDisruptionBudget"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ReplicationController(KubeObject):
+    """A controller of pods with a plain label selector; None selects nothing."""
+
+    selector: LabelSelector | None = None
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> ReplicationController:
+        reader = open_object(raw, "ReplicationController")
+        spec = reader.child("spec")
+        selector = None
+        if spec.has("selector"):
+            selector = LabelSelector.from_labels(spec.text_map("selector"))
+        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
+        reader.finish(subject_of(raw, "ReplicationController"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ReplicaSet(KubeObject):
+    """A controller of interchangeable pods."""
+
+    selector: LabelSelector | None = None
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> ReplicaSet:
+        reader = open_object(raw, "ReplicaSet")
+        selector = label_selector(reader.child("spec"), "selector")
+        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
+        reader.finish(subject_of(raw, "ReplicaSet"))
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class StatefulSet(KubeObject):
+    """A controller of pods with identity."""
+
+    selector: LabelSelector | None = None
+
+    @classmethod
+    def from_dict(cls, raw: Raw) -> StatefulSet:
+        reader = open_object(raw, "StatefulSet")
+        selector = label_selector(reader.child("spec"), "selector")
+        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
+        reader.finish(subject_of(raw, "StatefulSet"))
+        return found

@@ -1,0 +1,173 @@
+"""The kinds this package knows: where each lives in the API, and what parses it.
+
+To add a kind: a class with `from_dict` in one of the object modules, and a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from .cluster_objects import (
+    Event,
+    Namespace,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from .errors import InvalidObject, invalid, required
+from .metadata import KubeObject
+from .node import Node
+from .pod import Pod
+from .podgroup import PodGroup
+from .reader import Raw
+from .storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+__all__ = ["KINDS", "Kind", "kind_of", "parse_object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object.
+
+    Attributes:
+        api_version: as written in manifests (`v1`, `storage.k8s.io/v1`).
+        plural: the name in URLs.
+        short_names: what kubectl also takes.
+        parse: the class's `from_dict`.
+        also: further apiVersions under which the same kind is accepted.
+    """
+
+    kind: str
+    api_version: str
+    plural: str
+    namespaced: bool
+    parse: Callable[[Raw], KubeObject]
+    short_names: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return self.api_version.rpartition("/")[2]
+
+    @property
+    def singular(self) -> str:
+        return self.kind.lower()
+
+
+def _table(*kinds: Kind) -> Mapping[str, Kind]:
+    return MappingProxyType({kind.kind: kind for kind in kinds})
+
+
+_STORAGE = "storage.k8s.io/v1"
+
+#: kind -> Kind
+KINDS: Final[Mapping[str, Kind]] = _table(
+    Kind("Namespace", "v1", "namespaces", False, Namespace.from_dict, ("ns",)),
+    Kind("Node", "v1", "nodes", False, Node.from_dict, ("no",)),
+    Kind("Pod", "v1", "pods", True, Pod.from_dict, ("po",)),
+    Kind(
+        "PodGroup",
+        "scheduling.x-k8s.io/v1alpha1",
+        "podgroups",
+        True,
+        PodGroup.from_dict,
+        ("pg", "pgs"),
+    ),
+    Kind(
+        "PriorityClass",
+        "scheduling.k8s.io/v1",
+        "priorityclasses",
+        False,
+        PriorityClass.from_dict,
+        ("pc",),
+    ),
+    Kind(
+        "Event", "events.k8s.io/v1", "events", True, Event.from_dict, ("ev",), also=("v1",)
+    ),
+    Kind("Service", "v1", "services", True, Service.from_dict, ("svc",)),
+    Kind(
+        "ReplicationController",
+        "v1",
+        "replicationcontrollers",
+        True,
+        ReplicationController.from_dict,
+        ("rc",),
+    ),
+    Kind("ReplicaSet", "apps/v1", "replicasets", True, ReplicaSet.from_dict, ("rs",)),
+    Kind("StatefulSet", "apps/v1", "statefulsets", True, StatefulSet.from_dict, ("sts",)),
+    Kind(
+        "PodDisruptionBudget",
+        "policy/v1",
+        "poddisruptionbudgets",
+        True,
+        PodDisruptionBudget.from_dict,
+        ("pdb",),
+    ),
+    Kind("PersistentVolume", "v1", "persistentvolumes", False, PersistentVolume.from_dict, ("pv",)),
+    Kind(
+        "PersistentVolumeClaim",
+        "v1",
+        "persistentvolumeclaims",
+        True,
+        PersistentVolumeClaim.from_dict,
+        ("pvc",),
+    ),
+    Kind("StorageClass", _STORAGE, "storageclasses", False, StorageClass.from_dict, ("sc",)),
+    Kind("CSINode", _STORAGE, "csinodes", False, CSINode.from_dict),
+    Kind("CSIDriver", _STORAGE, "csidrivers", False, CSIDriver.from_dict),
+    Kind(
+        "CSIStorageCapacity",
+        _STORAGE,
+        "csistoragecapacities",
+        True,
+        CSIStorageCapacity.from_dict,
+    ),
+    Kind("VolumeAttachment", _STORAGE, "volumeattachments", False, VolumeAttachment.from_dict),
+)
+
+
+def kind_of(raw: Raw) -> Kind:
+    """The kind of an object by its `kind` and `apiVersion`.
+
+    Raises:
+        InvalidObject: one of them is missing or not known here.
+    """
+    name, version = raw.get("kind"), raw.get("apiVersion")
+    for key, found in (("kind", name), ("apiVersion", version)):
+        if not isinstance(found, str) or not found:
+            raise InvalidObject(key, required(), found)
+    kind = KINDS.get(str(name))
+    if kind is None:
+        raise InvalidObject("kind", invalid(name, f"known kinds are {', '.join(KINDS)}"), name)
+    if version != kind.api_version and version not in kind.also:
+        known = " or ".join((kind.api_version, *kind.also))
+        raise InvalidObject("apiVersion", invalid(version, f"{kind.kind} is {known}"), version)
+    return kind
+
+
+def parse_object(raw: Raw) -> KubeObject:
+    """Parse an object of any known kind.
+
+    Raises:
+        InvalidObject: the kind is not known, or the object is malformed.
+    """
+    return kind_of(raw).parse(raw)

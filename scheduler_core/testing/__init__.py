@@ -1,0 +1,1 @@
+"""Public helpers for tests of schedulers and plugins: builders, clocks, observers, checks."""
