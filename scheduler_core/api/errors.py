@@ -28,7 +28,7 @@ FieldError = tuple[str, str]
 _LONGEST_SHOWN = 200
 
 
-class InvalidObject(ValueError):
+class InvalidObject(ValueError):  # noqa: N818 - reads as the statement it makes
     """An object, or one field of it, that cannot be accepted.
 
     Attributes:
@@ -36,7 +36,7 @@ class InvalidObject(ValueError):
         message: what is wrong with it.
         value: the offending value, as it was given.
         subject: what the object is (`Pod default/web`, `nodes.yaml, document 2 (line 14)`), or "".
-        causes: every fault, one InvalidObject per field; holds the exception itself if there is one.
+        causes: every fault, one InvalidObject each; the exception itself if it is the only one.
     """
 
     def __init__(

@@ -100,9 +100,7 @@ KINDS: Final[Mapping[str, Kind]] = _table(
         PriorityClass.from_dict,
         ("pc",),
     ),
-    Kind(
-        "Event", "events.k8s.io/v1", "events", True, Event.from_dict, ("ev",), also=("v1",)
-    ),
+    Kind("Event", "events.k8s.io/v1", "events", True, Event.from_dict, ("ev",), also=("v1",)),
     Kind("Service", "v1", "services", True, Service.from_dict, ("svc",)),
     Kind(
         "ReplicationController",

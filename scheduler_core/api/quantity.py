@@ -112,7 +112,6 @@ def _scale(suffix: str, exponent: str | None, decimals: int) -> tuple[int, int]:
     """What the digits are multiplied and divided by to give nano-units."""
     if suffix in _BINARY:
         return NANO << _BINARY[suffix], 10**decimals
-    # The comparison by length comes first: int() of a long run of digits is slow.
     if exponent is None:
         power = _DECIMAL[suffix]
     else:
@@ -152,16 +151,18 @@ def format_cpu(milli: int) -> str:
     return _trim(f"{milli / 1000:.3f}")
 
 
+_UNITS = ("", *_BINARY)
+
+
 def format_bytes(count: int) -> str:
     """Bytes for people, in binary units to three digits: `"512Mi"`, `"1.5Gi"`, `"100"`."""
     amount = float(abs(count))
     sign = "-" if count < 0 else ""
-    for unit in ("", "Ki", "Mi", "Gi", "Ti", "Pi"):
-        if amount < 1024:
-            break
+    power = 0
+    while amount >= 1024 and power < len(_UNITS) - 1:
         amount /= 1024
-    else:
-        unit = "Ei"
+        power += 1
+    unit = _UNITS[power]
     decimals = 0 if amount >= 100 or not unit else 1 if amount >= 10 else 2
     return f"{sign}{_trim(f'{amount:.{decimals}f}')}{unit}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +30,9 @@ def nothing() -> Mapping[str, Any]:
     return EMPTY
 
 
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+_TIME = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
 
 
 class Reader:
@@ -40,7 +42,7 @@ class Reader:
 
     def __init__(
         self,
-        raw: Raw,
+        raw: Any,
         faults: list[InvalidObject] | None = None,
         parent: Reader | None = None,
         step: str = "",
@@ -51,7 +53,7 @@ class Reader:
         if not isinstance(raw, Mapping):
             self.faults.append(InvalidObject(self.path(), invalid(raw, "must be an object"), raw))
             raw = EMPTY
-        self.raw = raw
+        self.raw: Raw = raw
 
     def path(self, key: str = "") -> str:
         """Where this object, or its field `key`, is: `spec.containers[0].name`."""
@@ -210,5 +212,5 @@ def parse_time(text: str) -> float:
 
 def format_time(seconds: float, *, micro: bool = False) -> str:
     """Seconds since 1970 as Kubernetes writes them: whole seconds, or microseconds on request."""
-    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    moment = datetime.fromtimestamp(seconds, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")

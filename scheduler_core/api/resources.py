@@ -52,23 +52,24 @@ _NO_DEFAULTS: Final[_Nanos] = MappingProxyType({})
 
 def pod_requests(pod: Pod) -> Mapping[str, int]:
     """{resource: amount} that the spec asks for: init containers, sidecars, pod level, overhead."""
-    if pod._requests is None:
+    kept = pod._requests
+    if kept is None:
         nanos = _requests(pod, _NO_DEFAULTS, use_status=False)
-        object.__setattr__(pod, "_requests", _amounts(nanos))
-    assert pod._requests is not None
-    return pod._requests
+        kept = _amounts(nanos)
+        object.__setattr__(pod, "_requests", kept)
+    return kept
 
 
 def assigned_requests(pod: Pod) -> Mapping[str, int]:
     """{resource: amount} that a pod takes on its node, resizes under way included."""
-    if pod._assigned_requests is None:
+    kept = pod._assigned_requests
+    if kept is None:
         if _has_status(pod):
-            amounts = _amounts(_requests(pod, _NO_DEFAULTS, use_status=True))
+            kept = _amounts(_requests(pod, _NO_DEFAULTS, use_status=True))
         else:
-            amounts = pod_requests(pod)
-        object.__setattr__(pod, "_assigned_requests", amounts)
-    assert pod._assigned_requests is not None
-    return pod._assigned_requests
+            kept = pod_requests(pod)
+        object.__setattr__(pod, "_assigned_requests", kept)
+    return kept
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
@@ -77,12 +78,15 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
     A container without a request counts for 100m or 200 MiB; an explicit 0 stays 0. A pod with
     pod-level requests gets a default only for what it does not ask for at all.
     """
-    if pod._nonzero_requests is None:
+    kept = pod._nonzero_requests
+    if kept is None:
         nanos = _requests(pod, _nonzero_defaults(pod), use_status=_has_status(pod))
-        pair = (scheduler_amount(CPU, nanos.get(CPU, 0)), scheduler_amount(MEMORY, nanos.get(MEMORY, 0)))
-        object.__setattr__(pod, "_nonzero_requests", pair)
-    assert pod._nonzero_requests is not None
-    return pod._nonzero_requests
+        kept = (
+            scheduler_amount(CPU, nanos.get(CPU, 0)),
+            scheduler_amount(MEMORY, nanos.get(MEMORY, 0)),
+        )
+        object.__setattr__(pod, "_nonzero_requests", kept)
+    return kept
 
 
 def scoring_requests(pod: Pod) -> Mapping[str, int]:
@@ -90,26 +94,27 @@ def scoring_requests(pod: Pod) -> Mapping[str, int]:
 
     With the defaults of `nonzero_requests`, and without pod-level requests, as the reference does.
     """
-    if pod._scoring_requests is None:
+    kept = pod._scoring_requests
+    if kept is None:
         nanos = _requests(pod, _DEFAULTS, use_status=False, pod_level=False)
-        object.__setattr__(pod, "_scoring_requests", _amounts(nanos))
-    assert pod._scoring_requests is not None
-    return pod._scoring_requests
+        kept = _amounts(nanos)
+        object.__setattr__(pod, "_scoring_requests", kept)
+    return kept
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     """Host ports of containers and sidecars; other init containers do not count (NodePorts)."""
-    if pod._host_ports is None:
+    kept = pod._host_ports
+    if kept is None:
         holders = (*pod.containers, *(c for c in pod.init_containers if c.is_restartable))
-        ports = tuple(
+        kept = tuple(
             HostPort(port.host_ip or WILDCARD_IP, port.protocol, port.host_port)
             for container in holders
             for port in container.ports
             if port.host_port > 0
         )
-        object.__setattr__(pod, "_host_ports", ports)
-    assert pod._host_ports is not None
-    return pod._host_ports
+        object.__setattr__(pod, "_host_ports", kept)
+    return kept
 
 
 def _has_status(pod: Pod) -> bool:

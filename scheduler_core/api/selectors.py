@@ -25,7 +25,10 @@ __all__ = [
     "NodeSelectorTerm",
     "PreferredSchedulingTerm",
     "Requirement",
+    "field_requirement",
+    "label_requirement",
     "label_selector",
+    "node_requirement",
     "node_selector",
     "node_selector_term",
 ]
@@ -248,10 +251,10 @@ def label_selector(reader: Reader, key: str) -> LabelSelector | None:
         return None
     labels = found.text_map("matchLabels")
     requirements = [label_requirement(k, "In", (v,)) for k, v in sorted(labels.items())]
-    for entry in found.items("matchExpressions"):
-        requirements.append(
-            label_requirement(entry.text("key"), entry.text("operator"), entry.texts("values"))
-        )
+    requirements.extend(
+        label_requirement(entry.text("key"), entry.text("operator"), entry.texts("values"))
+        for entry in found.items("matchExpressions")
+    )
     return LabelSelector(tuple(requirements)) if requirements else EVERYTHING
 
 

@@ -99,8 +99,17 @@ class PersistentVolume(KubeObject):
 
 
 _NO_SOURCE: Final = frozenset(
-    "accessModes capacity claimRef mountOptions nodeAffinity persistentVolumeReclaimPolicy "
-    "storageClassName volumeAttributesClassName volumeMode".split()
+    (
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    )
 )
 
 

@@ -39,7 +39,8 @@ class Taint:
     effect: str = ""
 
     def __str__(self) -> str:
-        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
 
     @classmethod
     def read(cls, reader: Reader) -> Taint:

@@ -14,7 +14,7 @@ import copy
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from scheduler_core.api import (
     HOSTNAME_LABEL,
@@ -133,8 +133,7 @@ class ObjectBuilder(Generic[T]):
         Raises:
             InvalidObject: what was put in is malformed.
         """
-        parsed: Any = KINDS[self.kind].parse(self.raw())
-        return parsed
+        return cast(T, KINDS[self.kind].parse(self.raw()))
 
     def _spec(self) -> dict[str, Any]:
         spec: dict[str, Any] = self._raw.setdefault("spec", {})
@@ -164,7 +163,7 @@ class PodBuilder(ObjectBuilder[Pod]):
         return raw
 
     def req(self, requests: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
-        """A container with these requests: `.req(cpu="1", memory="1Gi", ephemeral_storage="1Gi")`."""
+        """One more container, with these requests: `.req(cpu="1", ephemeral_storage="1Gi")`."""
         return self.container(requests=_resources(requests, more))
 
     def container(
