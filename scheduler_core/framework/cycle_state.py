@@ -26,6 +26,25 @@ class StateNotFound(KeyError):
         return f'failed to read "{self.key}" from cycleState: not found'
 
 
+class Timings:
+    """Seconds used by extension points and by plugins in one cycle."""
+
+    __slots__ = ("plugins", "points")
+
+    def __init__(self) -> None:
+        #: extension point -> seconds
+        self.points: dict[str, float] = {}
+        #: (extension point, plugin) -> seconds
+        self.plugins: dict[tuple[str, str], float] = {}
+
+    def add_point(self, point: str, seconds: float) -> None:
+        self.points[point] = self.points.get(point, 0.0) + seconds
+
+    def add_plugin(self, point: str, plugin: str, seconds: float) -> None:
+        key = (point, plugin)
+        self.plugins[key] = self.plugins.get(key, 0.0) + seconds
+
+
 class CycleState:
     """Key-value store for one scheduling context; gone when the pod's cycle ends.
 
@@ -40,6 +59,7 @@ class CycleState:
         "pods_to_activate",
         "skip_filter_plugins",
         "skip_score_plugins",
+        "timings",
     )
 
     def __init__(self) -> None:
@@ -49,6 +69,8 @@ class CycleState:
         self.pods_to_activate: dict[str, Any] = {}
         #: True while a native pod group is tried as a whole (1.36, ``schedule_one_podgroup``).
         self.pod_group_cycle = False
+        #: Where the time of this cycle went; the runtime writes it.
+        self.timings = Timings()
 
     def write(self, key: str, value: object) -> None:
         self._data[key] = value
@@ -88,4 +110,5 @@ class CycleState:
         twin.skip_score_plugins = self.skip_score_plugins
         twin.pods_to_activate = self.pods_to_activate
         twin.pod_group_cycle = self.pod_group_cycle
+        twin.timings = self.timings
         return twin

@@ -79,6 +79,8 @@ class Nominator(Protocol):
 
     def nominated_node_for_pod(self, pod: Pod) -> str: ...
 
+    def nodes_with_nominated_pods(self) -> Iterable[str]: ...
+
 
 class Handle(Protocol):
     """What a plugin may use of the scheduler around it. Only valid on the scheduler thread, but for

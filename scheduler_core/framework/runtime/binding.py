@@ -1,0 +1,158 @@
+"""Reserve, Unreserve, Permit, PreBind, Bind and PostBind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TypeVar
+
+from scheduler_core.api import Pod
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.interface import (
+    BindPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+)
+from scheduler_core.framework.runtime.waiting_pods import MAX_PERMIT_TIMEOUT, PermitWait
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, error
+
+log = logging.getLogger(__name__)
+
+
+def run_reserve(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: Pod, node_name: str
+) -> Status:
+    """Reserve in order, up to the first failure. The caller runs Unreserve for all of them then."""
+    return _in_order(
+        "Reserve", plugins, state, lambda plugin: plugin.reserve(state, pod, node_name)
+    )
+
+
+def run_unreserve(
+    plugins: Sequence[ReservePlugin], state: CycleState, pod: Pod, node_name: str
+) -> None:
+    """Unreserve of all Reserve plugins in reverse order. Cannot fail: what raises is logged."""
+    for plugin in reversed(plugins):
+        try:
+            plugin.unreserve(state, pod, node_name)
+        except Exception:
+            log.exception("Unreserve of plugin %s raised for pod %s", plugin.name, pod.key)
+
+
+def run_permit(
+    plugins: Sequence[PermitPlugin], state: CycleState, pod: Pod, node_name: str, now: float
+) -> tuple[Status, list[PermitWait]]:
+    """Permit in order: a rejection or an error stops; Waits are collected while the rest run."""
+    started = perf_counter()
+    waits: list[PermitWait] = []
+    outcome = SUCCESS
+    for plugin in plugins:
+        begin = perf_counter()
+        try:
+            status, timeout = plugin.permit(state, pod, node_name)
+        except Exception as exc:
+            status, timeout = error(exc, plugin.name), 0.0
+        state.timings.add_plugin("Permit", plugin.name, perf_counter() - begin)
+        if status.is_success:
+            continue
+        if status.is_wait:
+            timeout = min(timeout, MAX_PERMIT_TIMEOUT)
+            waits.append(PermitWait(plugin.name, timeout, now + timeout, status.message))
+            continue
+        outcome = status.with_plugin(plugin.name)
+        if not status.is_rejected:
+            outcome = error(f'running Permit plugin "{plugin.name}": {status.message}', plugin.name)
+        break
+    state.timings.add_point("Permit", perf_counter() - started)
+    return outcome, waits
+
+
+def run_pre_bind_pre_flight(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
+) -> tuple[Status, list[PreBindPlugin]]:
+    """Which PreBind plugins have work to do."""
+    working: list[PreBindPlugin] = []
+    for plugin in plugins:
+        try:
+            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+        except Exception as exc:
+            status = error(exc, plugin.name)
+        if status.is_success:
+            working.append(plugin)
+        elif not status.is_skip:
+            text = f'running PreBindPreFlight plugin "{plugin.name}": {status.message}'
+            return error(text, plugin.name), []
+    return SUCCESS, working
+
+
+def run_pre_bind(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
+) -> Status:
+    return _in_order(
+        "PreBind", plugins, state, lambda plugin: plugin.pre_bind(state, pod, node_name)
+    )
+
+
+def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
+    """The first Bind plugin that does not Skip decides."""
+    started = perf_counter()
+    outcome = SKIP
+    for plugin in plugins:
+        begin = perf_counter()
+        try:
+            status = plugin.bind(state, pod, node_name)
+        except Exception as exc:
+            status = error(exc, plugin.name)
+        state.timings.add_plugin("Bind", plugin.name, perf_counter() - begin)
+        if status.is_skip:
+            continue
+        outcome = status
+        if not status.is_success and not status.is_rejected:
+            outcome = error(f'running Bind plugin "{plugin.name}": {status.message}', plugin.name)
+        break
+    state.timings.add_point("Bind", perf_counter() - started)
+    if outcome.is_skip:
+        return error("no Bind plugin took the pod")
+    return outcome
+
+
+def run_post_bind(
+    plugins: Sequence[PostBindPlugin], state: CycleState, pod: Pod, node_name: str
+) -> None:
+    """Informational: what raises is logged."""
+    for plugin in plugins:
+        try:
+            plugin.post_bind(state, pod, node_name)
+        except Exception:
+            log.exception("PostBind of plugin %s raised for pod %s", plugin.name, pod.key)
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+def _in_order(
+    point: str, plugins: Sequence[P], state: CycleState, call: Callable[[P], Status]
+) -> Status:
+    started = perf_counter()
+    outcome = SUCCESS
+    for plugin in plugins:
+        begin = perf_counter()
+        try:
+            status = call(plugin)
+        except Exception as exc:
+            status = error(exc, plugin.name)
+        state.timings.add_plugin(point, plugin.name, perf_counter() - begin)
+        if status.is_success:
+            continue
+        outcome = status.with_plugin(plugin.name)
+        if status.code is Code.ERROR or not status.is_rejected:
+            outcome = error(
+                f'running {point} plugin "{plugin.name}": {status.message}', plugin.name
+            )
+        break
+    state.timings.add_point(point, perf_counter() - started)
+    return outcome

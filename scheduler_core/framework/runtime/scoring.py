@@ -1,0 +1,123 @@
+"""PreScore, Score, NormalizeScore and weights for all feasible nodes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.api import Pod
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from scheduler_core.framework.nodes import NodeInfos
+from scheduler_core.framework.status import SUCCESS, Status, error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePluginScores:
+    """Scores of n feasible nodes by p plugins (those that did not skip).
+
+    ``raw`` and ``normalized`` are int64, shape (p, n); ``weights`` int64, shape (p,); ``total`` int64,
+    shape (n,): sum of normalised x weight, plus what extenders add.
+    """
+
+    plugins: tuple[str, ...]
+    weights: NDArray[np.int64]
+    raw: NDArray[np.int64]
+    normalized: NDArray[np.int64]
+    total: NDArray[np.int64]
+
+
+def run_pre_score(
+    plugins: Sequence[PreScorePlugin], state: CycleState, pod: Pod, nodes: NodeInfos
+) -> Status:
+    """PreScore of every plugin; remembers who skips. Anything else but Success is an Error."""
+    started = perf_counter()
+    skipped: set[str] = set()
+    status = SUCCESS
+    for plugin in plugins:
+        begin = perf_counter()
+        answer = _pre_score(plugin, state, pod, nodes)
+        state.timings.add_plugin("PreScore", plugin.name, perf_counter() - begin)
+        if answer.is_skip:
+            skipped.add(plugin.name)
+        elif not answer.is_success:
+            text = f'running PreScore plugin "{plugin.name}": {answer.message}'
+            status = error(text, plugin.name)
+            break
+    state.skip_score_plugins = frozenset(skipped)
+    state.timings.add_point("PreScore", perf_counter() - started)
+    return status
+
+
+def _pre_score(plugin: PreScorePlugin, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
+    try:
+        return plugin.pre_score(state, pod, nodes)
+    except Exception as exc:
+        return error(exc, plugin.name)
+
+
+def run_score(
+    plugins: Sequence[tuple[ScorePlugin, int]], state: CycleState, pod: Pod, nodes: NodeInfos
+) -> tuple[NodePluginScores | None, Status]:
+    """Raw scores, normalised scores and weighted totals (kube-scheduler 1.36, RunScorePlugins)."""
+    started = perf_counter()
+    active = [(p, w) for p, w in plugins if p.name not in state.skip_score_plugins]
+    n = len(nodes)
+    raw = np.zeros((len(active), n), dtype=np.int64)
+    normalized = np.zeros((len(active), n), dtype=np.int64)
+    weights = np.array([w for _, w in active], dtype=np.int64)
+    for i, (plugin, _) in enumerate(active):
+        begin = perf_counter()
+        try:
+            raw[i] = plugin.score_nodes(state, pod, nodes)
+        except Exception as exc:
+            return None, _score_error(plugin.name, exc)
+        scored = perf_counter()
+        state.timings.add_plugin("Score", plugin.name, scored - begin)
+        status = _normalize(plugin, state, pod, nodes, raw[i], normalized[i])
+        state.timings.add_plugin("NormalizeScore", plugin.name, perf_counter() - scored)
+        if not status.is_success:
+            return None, status
+    total = weights @ normalized if active else np.ones(n, dtype=np.int64)
+    state.timings.add_point("Score", perf_counter() - started)
+    names = tuple(plugin.name for plugin, _ in active)
+    return NodePluginScores(names, weights, raw, normalized, total), SUCCESS
+
+
+def _score_error(plugin: str, exc: BaseException) -> Status:
+    return error(
+        f'running Score plugins: plugin "{plugin}" failed with: {exc or type(exc).__name__}', plugin
+    )
+
+
+def _normalize(
+    plugin: ScorePlugin,
+    state: CycleState,
+    pod: Pod,
+    nodes: NodeInfos,
+    raw: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> Status:
+    try:
+        out[:] = plugin.normalize_score(state, pod, nodes, raw)
+    except Exception as exc:
+        text = f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {exc}'
+        return error(text, plugin.name)
+    if len(out) and (out.min() < MIN_NODE_SCORE or out.max() > MAX_NODE_SCORE):
+        bad = int(out[(out < MIN_NODE_SCORE) | (out > MAX_NODE_SCORE)][0])
+        text = (
+            f'applying score defaultWeights on Score plugins: plugin "{plugin.name}" returns an '
+            f"invalid score {bad}, it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] "
+            "after normalizing"
+        )
+        return error(text, plugin.name)
+    return SUCCESS
