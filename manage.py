@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """KubeSched's command line."""
 
+import argparse
 import os
 import sys
 
@@ -18,9 +19,20 @@ def default_mode(command: str, environ: "os._Environ[str]") -> str:
     return "demo" if command in LOCAL_COMMANDS and not configured else "production"
 
 
+def use_data_dir(arguments: list[str]) -> None:
+    """Let `demo --data-dir FOLDER` reach the settings, which are read before the command is."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--data-dir")
+    folder = parser.parse_known_args(arguments)[0].data_dir
+    if folder:
+        os.environ["KUBESCHED_DATA_DIR"] = folder
+
+
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kubesched_site.settings")
     command = sys.argv[1] if len(sys.argv) > 1 else "help"
+    if command == "demo":
+        use_data_dir(sys.argv[2:])
     os.environ.setdefault("KUBESCHED_MODE", default_mode(command, os.environ))
     try:
         from django.core.management import execute_from_command_line

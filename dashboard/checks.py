@@ -8,7 +8,8 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
 
 LONGEST_RUNTIME_DIR = 80
 
@@ -79,8 +80,9 @@ def check_runtime_dir(
     if length <= LONGEST_RUNTIME_DIR:
         return []
     return [
-        Warning(
-            f"KUBESCHED_RUNTIME_DIR has {length} bytes; unix sockets need {LONGEST_RUNTIME_DIR} or fewer.",
+        checks.Warning(
+            f"KUBESCHED_RUNTIME_DIR has {length} bytes; "
+            f"unix sockets need {LONGEST_RUNTIME_DIR} or fewer.",
             hint="Set KUBESCHED_RUNTIME_DIR to a short path, such as /run/kubesched.",
             id="kubesched.W005",
         )

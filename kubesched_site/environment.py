@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -21,7 +20,7 @@ import environ
 T = TypeVar("T")
 
 MODES: Final = ("production", "demo", "test")
-SECRET_FILE: Final = "secret_key"
+SECRET_FILE: Final = "secret_key"  # noqa: S105 - a file name
 # A unix socket's path may have about 104 (macOS) to 108 (Linux) bytes; the rest is its name.
 LONGEST_RUNTIME_DIR: Final = 80
 REDIS_SCHEMES: Final = frozenset({"redis", "rediss", "unix"})
@@ -113,7 +112,7 @@ def celery_broker_url(url: str) -> str:
 
 
 def local_secret(folder: Path) -> str:
-    """Return the secret key kept in ``folder``, made on first use and readable by its owner only."""
+    """Return the secret key kept in ``folder``, made on first use, for its owner only."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / SECRET_FILE
     try:
@@ -141,19 +140,4 @@ def default_runtime_dir(data_dir: Path) -> Path:
     candidate = Path(tempfile.gettempdir()) / name
     if len(os.fsencode(candidate)) <= LONGEST_RUNTIME_DIR:
         return candidate
-    return Path("/tmp") / name  # noqa: S108 - made with private_dir(), which refuses a stranger's
-
-
-def private_dir(path: Path) -> Path:
-    """Make ``path`` a folder that only this user can enter, and return it.
-
-    Stops where the folder belongs to someone else or is a link: another user of the machine
-    could have put it there first.
-    """
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        stop(f"{path} is not a folder that belongs to this user; set KUBESCHED_RUNTIME_DIR.")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        path.chmod(0o700)
-    return path
+    return Path("/tmp") / name  # noqa: S108 - made private by dashboard.runtime_dir

@@ -12,7 +12,7 @@ from kubesched_site.errors import api_error, is_api
 class LoginRequiredMiddleware(middleware.LoginRequiredMiddleware):
     """Django's, but a script that calls the API gets 401 as JSON in place of a login page."""
 
-    def handle_no_permission(
+    def handle_no_permission(  # type: ignore[override]  # JSON is not a redirect
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         if is_api(request):

@@ -49,7 +49,7 @@ KUBESCHED_DATA_DIR = Path(
     os.environ.get("KUBESCHED_DATA_DIR") or BASE_DIR / ".kubesched"
 ).absolute()
 # Unix sockets (embedded broker, sandboxes). Short, because a socket's path may have 104 bytes;
-# 0700. `manage.py demo` and `serve` make it, `kubesched_site.environment.private_dir` does it.
+# 0700. `dashboard.runtime_dir.private_dir` makes it.
 KUBESCHED_RUNTIME_DIR = Path(
     os.environ.get("KUBESCHED_RUNTIME_DIR") or default_runtime_dir(KUBESCHED_DATA_DIR)
 ).absolute()

@@ -1,0 +1,86 @@
+"""The product's processes, the same ones in the demo and in production."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dashboard.supervisor.broker import Broker
+from dashboard.supervisor.process import Program
+
+# Stages: started in this order and stopped in the opposite one.
+BROKER, WEB, WORKERS, BEAT = range(4)
+
+PARTS = ("web", "loop", "default", "beat")
+DEFAULT_CONCURRENCY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the programs have in common.
+
+    ``logs`` is the folder of one log file per program; without it they write to the terminal.
+    """
+
+    root: Path
+    environment: Mapping[str, str]
+    loop_concurrency: int
+    log_level: str = "INFO"
+    logs: Path | None = None
+
+    def program(self, name: str, stage: int, *command: str, fds: tuple[int, ...] = ()) -> Program:
+        return Program(
+            name=name,
+            command=command,
+            stage=stage,
+            environment={**self.environment, "PYTHONUNBUFFERED": "1"},
+            folder=self.root,
+            log=self.logs / f"{name.replace(' ', '-')}.log" if self.logs else None,
+            keep_fds=fds,
+        )
+
+    def python(self, name: str, stage: int, *command: str, fds: tuple[int, ...] = ()) -> Program:
+        return self.program(name, stage, sys.executable, "-m", *command, fds=fds)
+
+
+def broker(site: Site, chosen: Broker) -> Program:
+    return site.program("broker", BROKER, *chosen.command)
+
+
+def part(site: Site, name: str, listening: int | None = None) -> Program:
+    """Return the program of one of PARTS; ``listening`` is the web server's open socket."""
+    if name == "web":
+        return _web(site, listening)
+    if name == "loop":
+        return _worker(site, "loop worker", "loop", site.loop_concurrency)
+    if name == "default":
+        return _worker(site, "default worker", "default", DEFAULT_CONCURRENCY)
+    if name == "beat":
+        return site.python("beat", BEAT, *_celery("beat", site), "--pidfile=")
+    raise ValueError(f"no such part: {name}")
+
+
+def _web(site: Site, listening: int | None) -> Program:
+    if listening is None:
+        raise ValueError("the web server needs an open socket")
+    # Websockets that are open must not hold up the stop.
+    command = ("daphne", "--fd", str(listening), "--verbosity", "0", "--no-server-name")
+    patience = ("--application-close-timeout", "1")
+    application = "kubesched_site.asgi:application"
+    return site.python("web", WEB, *command, *patience, application, fds=(listening,))
+
+
+def _worker(site: Site, name: str, queue: str, concurrency: int) -> Program:
+    # Threads: TERM reaches the tasks, and a loop task lives as long as its run.
+    return site.python(
+        name, WORKERS, *_celery("worker", site),
+        "--queues", queue, "--hostname", f"{queue}@%h",
+        "--pool", "threads", "--concurrency", str(concurrency),
+        "--without-gossip", "--without-mingle",
+    )  # fmt: skip
+
+
+def _celery(command: str, site: Site) -> tuple[str, ...]:
+    return ("celery", "--app", "kubesched_site", "--quiet", command, "--loglevel", site.log_level)
