@@ -219,18 +219,17 @@ class PermitInbox(Protocol):
 
 
 class Clock(Protocol):
-    """Time of day in seconds, and how to wait for it."""
+    """Time of day in seconds. Durations are taken from ``time.perf_counter`` instead."""
 
     def now(self) -> float: ...
 
-    def perf(self) -> float:
-        """A monotonic counter in seconds, for durations only."""
-
 
 class Executor(Protocol):
-    """Runs binding cycles beside the scheduling loop."""
+    """Runs binding cycles and status writes beside the scheduling loop."""
 
-    def submit(self, task: Callable[[], None]) -> None: ...
+    def submit(self, key: str, task: Callable[[], None]) -> None:
+        """Run ``task`` some time; tasks with the same key run one after another, in order. A task
+        must not raise."""
 
     def shutdown(self, wait: bool = True) -> None: ...
 

@@ -1,0 +1,66 @@
+"""Executors: where binding cycles and status writes run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+log = logging.getLogger(__name__)
+
+#: Threads of the binding pool. They wait for the API server most of the time.
+DEFAULT_THREADS = 64
+
+
+class InlineExecutor:
+    """Runs each task at once on the caller's thread: deterministic, for tests and replays."""
+
+    def submit(self, key: str, task: Callable[[], None]) -> None:
+        _run(task)
+
+    def shutdown(self, wait: bool = True) -> None:
+        return
+
+
+class KeyedThreadPool:
+    """A thread pool in which tasks of one key (a pod's uid) run one after another, in order.
+
+    Without that a late "PodScheduled=False" of a failed attempt could overtake the binding that
+    followed it.
+    """
+
+    def __init__(self, threads: int = DEFAULT_THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="binding")
+        self._lock = threading.Lock()
+        self._queues: dict[str, deque[Callable[[], None]]] = {}
+
+    def submit(self, key: str, task: Callable[[], None]) -> None:
+        with self._lock:
+            queue = self._queues.get(key)
+            if queue is not None:
+                queue.append(task)
+                return
+            self._queues[key] = deque([task])
+        self._pool.submit(self._drain, key)
+
+    def shutdown(self, wait: bool = True) -> None:
+        self._pool.shutdown(wait=wait, cancel_futures=not wait)
+
+    def _drain(self, key: str) -> None:
+        while True:
+            with self._lock:
+                queue = self._queues[key]
+                if not queue:
+                    del self._queues[key]
+                    return
+                task = queue.popleft()
+            _run(task)
+
+
+def _run(task: Callable[[], None]) -> None:
+    try:
+        task()
+    except Exception:
+        log.exception("a binding task raised")
