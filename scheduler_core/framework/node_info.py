@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.api import HostPort, Node, Pod
+from scheduler_core.api import (
+    NO_AFFINITY,
+    HostPort,
+    Node,
+    Pod,
+    assigned_requests,
+    host_ports,
+    nonzero_requests,
+)
 
 
 class NodeInfo:
@@ -57,7 +66,7 @@ class NodeInfo:
         return self.node.name if self.node is not None else ""
 
     @property
-    def allocatable(self) -> dict[str, int]:
+    def allocatable(self) -> Mapping[str, int]:
         """resource -> amount (cpu in millicores); empty for a ghost."""
         return self.node.allocatable if self.node is not None else {}
 
@@ -67,10 +76,12 @@ class NodeInfo:
 
     def add_pod(self, pod: Pod) -> None:
         self.pods.append(pod)
-        if pod.has_pod_affinity:
-            self.pods_with_affinity.append(pod)
-        if pod.has_required_anti_affinity:
-            self.pods_with_required_anti_affinity.append(pod)
+        affinity = pod.affinity
+        if affinity is not NO_AFFINITY:
+            if affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None:
+                self.pods_with_affinity.append(pod)
+            if affinity.pod_anti_affinity is not None and affinity.pod_anti_affinity.required:
+                self.pods_with_required_anti_affinity.append(pod)
         self._account(pod, 1)
 
     def remove_pod(self, pod: Pod) -> bool:
@@ -104,14 +115,16 @@ class NodeInfo:
 
     def _account(self, pod: Pod, sign: int) -> None:
         requested = self.requested
-        for name, amount in pod.requests.items():
+        for name, amount in assigned_requests(pod).items():
             requested[name] = requested.get(name, 0) + sign * amount
-        self.nonzero_cpu += sign * pod.nonzero_cpu
-        self.nonzero_memory += sign * pod.nonzero_memory
-        for port in pod.host_ports:
+        cpu, memory = nonzero_requests(pod)
+        self.nonzero_cpu += sign * cpu
+        self.nonzero_memory += sign * memory
+        for port in host_ports(pod):
             _count(self.used_ports, port, sign)
-        for claim in pod.pvc_keys:
-            _count(self.pvc_ref_counts, claim, sign)
+        if pod.volumes:
+            for claim in pod.claim_names():
+                _count(self.pvc_ref_counts, f"{pod.namespace}/{claim}", sign)
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name!r}, pods={len(self.pods)}, generation={self.generation})"

@@ -45,6 +45,15 @@ class NodeStatuses:
                 answer.ids[row] = answer.intern(status)
         return answer
 
+    @classmethod
+    def scattered(cls, size: int, rows: NDArray[np.intp], some: NodeStatuses) -> NodeStatuses:
+        """``some`` at ``rows`` of ``size`` nodes; the others are absent."""
+        every = cls(size)
+        every.table, every._index = some.table, some._index
+        every.ids[:] = cls.ABSENT
+        every.ids[rows] = some.ids
+        return every
+
     def __len__(self) -> int:
         return len(self.ids)
 

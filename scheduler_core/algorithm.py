@@ -1,0 +1,305 @@
+"""The scheduling algorithm: which node is best for one pod (kube-scheduler 1.36, ``schedulePod``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.api import Pod
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.node_statuses import NodeStatuses
+from scheduler_core.framework.nodes import NodeInfos
+from scheduler_core.framework.runtime.framework import Framework
+from scheduler_core.framework.runtime.scoring import NodePluginScores
+from scheduler_core.framework.status import Status, unresolvable
+from scheduler_core.framework.types import Diagnosis, FitError
+
+Rows = NDArray[np.intp]
+
+#: Below this many nodes all of them are looked at, and a sample is never smaller.
+MIN_FEASIBLE_NODES_TO_FIND = 100
+MIN_FEASIBLE_NODES_PERCENTAGE = 5
+
+NO_NODES_AVAILABLE = "no nodes available to schedule pods"
+
+
+class TieBreaker(Protocol):
+    """Picks one of the nodes that share the highest total."""
+
+    def choose(self, names: Sequence[str], rows: Rows) -> int:
+        """One entry of ``rows`` (into ``names``)."""
+
+
+class SmallestName:
+    """The smallest node name wins: repeatable, used for recorded comparisons."""
+
+    def choose(self, names: Sequence[str], rows: Rows) -> int:
+        return int(min(rows, key=lambda row: names[row]))
+
+
+class SeededRandom:
+    """Uniformly random from a seed."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._random = np.random.default_rng(seed)
+
+    def choose(self, names: Sequence[str], rows: Rows) -> int:
+        return int(rows[self._random.integers(len(rows))])
+
+
+@dataclass(slots=True)
+class ScheduleResult:
+    """What the algorithm found for one pod.
+
+    Attributes:
+        nodes: the snapshot (n rows) that ``feasible`` and ``statuses`` speak of.
+        statuses: one per row of ``nodes``; None where PreFilter rejected the pod.
+        feasible: rows that passed, ascending or in rotated order; shape (f,).
+        scores: one column per feasible node; None where nothing was scored.
+        node_name: the chosen node, "" where ``status`` is not Success.
+        status: Success, Unschedulable (then ``fit_error`` is set) or Error.
+        evaluated: number of nodes looked at.
+    """
+
+    nodes: NodeInfos
+    status: Status
+    statuses: NodeStatuses | None = None
+    feasible: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    scores: NodePluginScores | None = None
+    node_name: str = ""
+    evaluated: int = 0
+    ties: int = 0
+    best_total: int | None = None
+    fit_error: FitError | None = None
+
+
+def num_feasible_nodes_to_find(count: int, percentage: int) -> int:
+    """How many feasible nodes end the search (kube-scheduler 1.36, numFeasibleNodesToFind)."""
+    if count < MIN_FEASIBLE_NODES_TO_FIND:
+        return count
+    if percentage == 0:
+        percentage = max(MIN_FEASIBLE_NODES_PERCENTAGE, 50 - count // 125)
+    return max(MIN_FEASIBLE_NODES_TO_FIND, count * percentage // 100)
+
+
+class SchedulingAlgorithm:
+    """Filters and scores the nodes of the snapshot for one pod after another.
+
+    Args:
+        tie_breaker: which of several best nodes is taken.
+        percentage_of_nodes_to_score: of the configuration; 100 looks at every node, 0 is adaptive. A
+            profile's own percentage wins.
+        score_single_node: score a pod's only feasible node too. The reference does not; recorded
+            comparisons and explanations want the figure.
+    """
+
+    def __init__(
+        self,
+        tie_breaker: TieBreaker,
+        percentage_of_nodes_to_score: int = 100,
+        *,
+        score_single_node: bool = False,
+    ) -> None:
+        self._tie_breaker = tie_breaker
+        self._percentage = percentage_of_nodes_to_score
+        self._score_single_node = score_single_node
+        #: Where the next search starts; shared by all profiles, as in the reference.
+        self._next_start = 0
+
+    def schedule(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        *,
+        percentage: int | None = None,
+        preferred_node: str = "",
+    ) -> ScheduleResult:
+        """PreFilter, Filter, PreScore, Score and choice.
+
+        Args:
+            preferred_node: tried alone first (nominated by preemption, or held before a restart).
+        """
+        nodes = framework.nodes
+        if not len(nodes):
+            diagnosis = Diagnosis(pre_filter_status=unresolvable(NO_NODES_AVAILABLE))
+            fit_error = FitError(pod, 0, diagnosis)
+            return ScheduleResult(nodes, unresolvable(NO_NODES_AVAILABLE), fit_error=fit_error)
+        found = self._find_nodes_that_fit(
+            framework, state, pod, nodes, percentage, preferred_node
+        )
+        if not found.status.is_success:
+            return found
+        if not len(found.feasible):
+            found.status = unresolvable()
+            return found
+        if len(found.feasible) == 1 and not self._score_single_node:
+            found.node_name = nodes.names[int(found.feasible[0])]
+            found.ties = 1
+            return found
+        return self._prioritize(framework, state, pod, found)
+
+    # -- filtering -------------------------------------------------------------------------------
+
+    def _find_nodes_that_fit(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeInfos,
+        percentage: int | None,
+        preferred_node: str,
+    ) -> ScheduleResult:
+        outcome = framework.run_pre_filter(state, pod)
+        diagnosis = Diagnosis(unschedulable_plugins=set(outcome.node_set_plugins))
+        if outcome.status.is_rejected:
+            return _rejected_by_pre_filter(nodes, pod, diagnosis, outcome.status)
+        if not outcome.status.is_success:
+            return ScheduleResult(nodes, outcome.status)
+        fit_error = FitError(pod, len(nodes), diagnosis)
+        if preferred_node:
+            hit = self._try_preferred(framework, state, pod, nodes, preferred_node)
+            if hit is not None:
+                hit.fit_error = fit_error
+                return hit
+        wanted = outcome.result.node_names
+        result = (
+            self._filter_all(framework, state, pod, nodes, percentage)
+            if wanted is None
+            else self._filter_some(framework, state, pod, nodes, wanted)
+        )
+        assert result.statuses is not None
+        if wanted is not None:
+            names = " ".join(sorted(outcome.node_set_plugins))
+            result.statuses.absent_status = unresolvable(
+                f"node(s) didn't satisfy plugin(s) [{names}]"
+            )
+        failure = result.statuses.first_error()
+        if failure is not None:
+            result.status = failure
+            return result
+        diagnosis.node_statuses = result.statuses
+        _note_plugins(diagnosis, result.statuses)
+        result.fit_error = fit_error
+        return result
+
+    def _try_preferred(
+        self, framework: Framework, state: CycleState, pod: Pod, nodes: NodeInfos, name: str
+    ) -> ScheduleResult | None:
+        row = nodes.index_of(name)
+        if row < 0:
+            return None
+        only = np.array([row], dtype=np.intp)
+        statuses = framework.run_filter(state, pod, nodes.subset(only))
+        if not statuses[0].is_success:
+            return None
+        every = NodeStatuses.scattered(len(nodes), only, statuses)
+        return ScheduleResult(nodes, Status(), every, only, evaluated=1)
+
+    def _filter_all(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeInfos,
+        percentage: int | None,
+    ) -> ScheduleResult:
+        share = self._percentage if percentage is None else percentage
+        statuses = framework.run_filter(state, pod, nodes)
+        want = len(nodes) if share >= 100 else num_feasible_nodes_to_find(len(nodes), share)
+        feasible = np.flatnonzero(statuses.ids == 0)
+        if want >= len(nodes):
+            return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=len(nodes))
+        return self._sample(nodes, statuses, want)
+
+    def _sample(self, nodes: NodeInfos, statuses: NodeStatuses, want: int) -> ScheduleResult:
+        """The first ``want`` feasible nodes from the rotating start; later ones are "absent"."""
+        count = len(nodes)
+        order = (np.arange(count, dtype=np.intp) + self._next_start) % count
+        passed = statuses.ids[order] == 0
+        hits = np.flatnonzero(passed)
+        looked_at = int(hits[want - 1]) + 1 if len(hits) > want else count
+        statuses.ids[order[looked_at:]] = NodeStatuses.ABSENT
+        feasible = order[:looked_at][passed[:looked_at]]
+        self._next_start = (self._next_start + looked_at) % count
+        return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=looked_at)
+
+    def _filter_some(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeInfos,
+        wanted: frozenset[str],
+    ) -> ScheduleResult:
+        rows = np.array(
+            sorted(row for name in wanted if (row := nodes.index_of(name)) >= 0), dtype=np.intp
+        )
+        some = framework.run_filter(state, pod, nodes.subset(rows))
+        every = NodeStatuses.scattered(len(nodes), rows, some)
+        feasible = rows[some.ids == 0]
+        self._next_start = (self._next_start + len(rows)) % len(nodes)
+        return ScheduleResult(nodes, Status(), every, feasible, evaluated=len(rows))
+
+    # -- scoring ---------------------------------------------------------------------------------
+
+    def _prioritize(
+        self, framework: Framework, state: CycleState, pod: Pod, found: ScheduleResult
+    ) -> ScheduleResult:
+        nodes, rows = found.nodes, found.feasible
+        feasible = nodes if len(rows) == len(nodes) else nodes.subset(rows)
+        status = framework.run_pre_score(state, pod, feasible)
+        if not status.is_success:
+            found.status = status
+            return found
+        scores, status = framework.run_score(state, pod, feasible)
+        if scores is None:
+            found.status = status
+            return found
+        found.scores = scores
+        highest = int(scores.total.max())
+        tied = rows[scores.total == highest]
+        row = int(tied[0]) if len(tied) == 1 else self._tie_breaker.choose(nodes.names, tied)
+        found.node_name = nodes.names[row]
+        found.ties = len(tied)
+        found.best_total = highest
+        return found
+
+
+def _rejected_by_pre_filter(
+    nodes: NodeInfos, pod: Pod, diagnosis: Diagnosis, status: Status
+) -> ScheduleResult:
+    diagnosis.pre_filter_status = status
+    diagnosis.pre_filter_message = status.message
+    if status.plugin:
+        diagnosis.unschedulable_plugins.add(status.plugin)
+    every = NodeStatuses(len(nodes))
+    every.ids[:] = NodeStatuses.ABSENT
+    every.absent_status = status
+    diagnosis.node_statuses = every
+    fit_error = FitError(pod, len(nodes), diagnosis)
+    return ScheduleResult(nodes, status, fit_error=fit_error)
+
+
+def _note_plugins(diagnosis: Diagnosis, statuses: NodeStatuses) -> None:
+    for status, _ in statuses.counts():
+        if not status.plugin:
+            continue
+        pending = status.code.label == "Pending"
+        target = diagnosis.pending_plugins if pending else diagnosis.unschedulable_plugins
+        target.add(status.plugin)
+
+
+__all__ = [
+    "NO_NODES_AVAILABLE",
+    "ScheduleResult",
+    "SchedulingAlgorithm",
+    "SeededRandom",
+    "SmallestName",
+    "TieBreaker",
+    "num_feasible_nodes_to_find",
+]
