@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .metadata import KubeObject, open_object, read_metadata, subject_of
-from .reader import Raw
+from .metadata import KubeObject, read_metadata
+from .reader import Reader
 from .selectors import LabelSelector, label_selector
 
 __all__ = [
@@ -29,12 +29,9 @@ class Namespace(KubeObject):
     phase: str = "Active"
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> Namespace:
-        reader = open_object(raw, "Namespace")
+    def read(cls, reader: Reader) -> Namespace:
         phase = reader.child("status").text("phase") or "Active"
-        found = cls(**read_metadata(reader, namespaced=False), phase=phase)
-        reader.finish(subject_of(raw, "Namespace"))
-        return found
+        return cls(**read_metadata(reader, namespaced=False), phase=phase)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -47,17 +44,14 @@ class PriorityClass(KubeObject):
     description: str = ""
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> PriorityClass:
-        reader = open_object(raw, "PriorityClass")
-        found = cls(
+    def read(cls, reader: Reader) -> PriorityClass:
+        return cls(
             **read_metadata(reader, namespaced=False),
             value=reader.integer("value"),
             global_default=reader.boolean("globalDefault"),
             preemption_policy=reader.text("preemptionPolicy") or "PreemptLowerPriority",
             description=reader.text("description"),
         )
-        reader.finish(subject_of(raw, "PriorityClass"))
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +78,11 @@ class Event(KubeObject):
     count: int = 1
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> Event:
-        reader = open_object(raw, "Event")
+    def read(cls, reader: Reader) -> Event:
         about = reader.child("regarding" if reader.has("regarding") else "involvedObject")
         series = reader.child("series")
         source = reader.child("source").text("component")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=True),
             type=reader.text("type") or "Normal",
             reason=reader.text("reason"),
@@ -104,8 +97,6 @@ class Event(KubeObject):
             event_time=reader.time("eventTime") or reader.time("lastTimestamp"),
             count=series.integer("count") or reader.integer("count") or 1,
         )
-        reader.finish(subject_of(raw, "Event"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -121,13 +112,10 @@ class Service(KubeObject):
         return all(labels.get(key) == value for key, value in self.selector.items())
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> Service:
-        reader = open_object(raw, "Service")
+    def read(cls, reader: Reader) -> Service:
         spec = reader.child("spec")
         selector = spec.text_map("selector") if spec.has("selector") else None
-        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
-        reader.finish(subject_of(raw, "Service"))
-        return found
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -144,17 +132,14 @@ class PodDisruptionBudget(KubeObject):
     disrupted_pods: frozenset[str] = frozenset()
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> PodDisruptionBudget:
-        reader = open_object(raw, "PodDisruptionBudget")
+    def read(cls, reader: Reader) -> PodDisruptionBudget:
         status = reader.child("status")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=True),
             selector=label_selector(reader.child("spec"), "selector"),
             disruptions_allowed=status.integer("disruptionsAllowed"),
             disrupted_pods=frozenset(status.child("disruptedPods").raw),
         )
-        reader.finish(subject_of(raw, "PodDisruptionBudget"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -164,15 +149,12 @@ class ReplicationController(KubeObject):
     selector: LabelSelector | None = None
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> ReplicationController:
-        reader = open_object(raw, "ReplicationController")
+    def read(cls, reader: Reader) -> ReplicationController:
         spec = reader.child("spec")
         selector = None
         if spec.has("selector"):
             selector = LabelSelector.from_labels(spec.text_map("selector"))
-        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
-        reader.finish(subject_of(raw, "ReplicationController"))
-        return found
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -182,12 +164,9 @@ class ReplicaSet(KubeObject):
     selector: LabelSelector | None = None
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> ReplicaSet:
-        reader = open_object(raw, "ReplicaSet")
+    def read(cls, reader: Reader) -> ReplicaSet:
         selector = label_selector(reader.child("spec"), "selector")
-        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
-        reader.finish(subject_of(raw, "ReplicaSet"))
-        return found
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -197,9 +176,6 @@ class StatefulSet(KubeObject):
     selector: LabelSelector | None = None
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> StatefulSet:
-        reader = open_object(raw, "StatefulSet")
+    def read(cls, reader: Reader) -> StatefulSet:
         selector = label_selector(reader.child("spec"), "selector")
-        found = cls(**read_metadata(reader, namespaced=True), selector=selector)
-        reader.finish(subject_of(raw, "StatefulSet"))
-        return found
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)

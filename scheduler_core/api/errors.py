@@ -56,11 +56,11 @@ class InvalidObject(ValueError):  # noqa: N818 - reads as the statement it makes
         self.causes: tuple[InvalidObject, ...] = tuple(causes) or (self,)
 
     def __str__(self) -> str:
-        text = "; ".join(cause.line() for cause in self.causes)
+        text = "; ".join(self.line() if cause is self else str(cause) for cause in self.causes)
         return f"{self.subject}: {text}" if self.subject else text
 
     def line(self) -> str:
-        """This one fault as `path: reason`, without the others and without the subject."""
+        """The first fault as `path: reason`, without the others and without the subject."""
         return f"{self.field_path}: {self.message}" if self.field_path else self.message
 
     def about(self, subject: str) -> InvalidObject:

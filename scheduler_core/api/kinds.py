@@ -5,7 +5,7 @@ To add a kind: a class with `from_dict` in one of the object modules, and a row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -47,7 +47,7 @@ class Kind:
         api_version: as written in manifests (`v1`, `storage.k8s.io/v1`).
         plural: the name in URLs.
         short_names: what kubectl also takes.
-        parse: the class's `from_dict`.
+        type: the class that it is parsed into.
         also: further apiVersions under which the same kind is accepted.
     """
 
@@ -55,7 +55,7 @@ class Kind:
     api_version: str
     plural: str
     namespaced: bool
-    parse: Callable[[Raw], KubeObject]
+    type: type[KubeObject]
     short_names: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
 
@@ -72,6 +72,10 @@ class Kind:
     def singular(self) -> str:
         return self.kind.lower()
 
+    def parse(self, raw: Raw) -> KubeObject:
+        """The object of this kind that `raw` describes; see `KubeObject.from_dict`."""
+        return self.type.from_dict(raw)
+
 
 def _table(*kinds: Kind) -> Mapping[str, Kind]:
     return MappingProxyType({kind.kind: kind for kind in kinds})
@@ -81,15 +85,15 @@ _STORAGE = "storage.k8s.io/v1"
 
 #: kind -> Kind
 KINDS: Final[Mapping[str, Kind]] = _table(
-    Kind("Namespace", "v1", "namespaces", False, Namespace.from_dict, ("ns",)),
-    Kind("Node", "v1", "nodes", False, Node.from_dict, ("no",)),
-    Kind("Pod", "v1", "pods", True, Pod.from_dict, ("po",)),
+    Kind("Namespace", "v1", "namespaces", False, Namespace, ("ns",)),
+    Kind("Node", "v1", "nodes", False, Node, ("no",)),
+    Kind("Pod", "v1", "pods", True, Pod, ("po",)),
     Kind(
         "PodGroup",
         "scheduling.x-k8s.io/v1alpha1",
         "podgroups",
         True,
-        PodGroup.from_dict,
+        PodGroup,
         ("pg", "pgs"),
     ),
     Kind(
@@ -97,49 +101,49 @@ KINDS: Final[Mapping[str, Kind]] = _table(
         "scheduling.k8s.io/v1",
         "priorityclasses",
         False,
-        PriorityClass.from_dict,
+        PriorityClass,
         ("pc",),
     ),
-    Kind("Event", "events.k8s.io/v1", "events", True, Event.from_dict, ("ev",), also=("v1",)),
-    Kind("Service", "v1", "services", True, Service.from_dict, ("svc",)),
+    Kind("Event", "events.k8s.io/v1", "events", True, Event, ("ev",), also=("v1",)),
+    Kind("Service", "v1", "services", True, Service, ("svc",)),
     Kind(
         "ReplicationController",
         "v1",
         "replicationcontrollers",
         True,
-        ReplicationController.from_dict,
+        ReplicationController,
         ("rc",),
     ),
-    Kind("ReplicaSet", "apps/v1", "replicasets", True, ReplicaSet.from_dict, ("rs",)),
-    Kind("StatefulSet", "apps/v1", "statefulsets", True, StatefulSet.from_dict, ("sts",)),
+    Kind("ReplicaSet", "apps/v1", "replicasets", True, ReplicaSet, ("rs",)),
+    Kind("StatefulSet", "apps/v1", "statefulsets", True, StatefulSet, ("sts",)),
     Kind(
         "PodDisruptionBudget",
         "policy/v1",
         "poddisruptionbudgets",
         True,
-        PodDisruptionBudget.from_dict,
+        PodDisruptionBudget,
         ("pdb",),
     ),
-    Kind("PersistentVolume", "v1", "persistentvolumes", False, PersistentVolume.from_dict, ("pv",)),
+    Kind("PersistentVolume", "v1", "persistentvolumes", False, PersistentVolume, ("pv",)),
     Kind(
         "PersistentVolumeClaim",
         "v1",
         "persistentvolumeclaims",
         True,
-        PersistentVolumeClaim.from_dict,
+        PersistentVolumeClaim,
         ("pvc",),
     ),
-    Kind("StorageClass", _STORAGE, "storageclasses", False, StorageClass.from_dict, ("sc",)),
-    Kind("CSINode", _STORAGE, "csinodes", False, CSINode.from_dict),
-    Kind("CSIDriver", _STORAGE, "csidrivers", False, CSIDriver.from_dict),
+    Kind("StorageClass", _STORAGE, "storageclasses", False, StorageClass, ("sc",)),
+    Kind("CSINode", _STORAGE, "csinodes", False, CSINode),
+    Kind("CSIDriver", _STORAGE, "csidrivers", False, CSIDriver),
     Kind(
         "CSIStorageCapacity",
         _STORAGE,
         "csistoragecapacities",
         True,
-        CSIStorageCapacity.from_dict,
+        CSIStorageCapacity,
     ),
-    Kind("VolumeAttachment", _STORAGE, "volumeattachments", False, VolumeAttachment.from_dict),
+    Kind("VolumeAttachment", _STORAGE, "volumeattachments", False, VolumeAttachment),
 )
 
 

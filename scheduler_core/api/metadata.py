@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from .errors import InvalidObject, invalid, required
+from .errors import required
 from .reader import Raw, Reader, nothing
 
 __all__ = [
     "Condition",
     "KubeObject",
     "OwnerReference",
-    "open_object",
     "read_conditions",
     "read_metadata",
     "subject_of",
@@ -82,6 +81,25 @@ class KubeObject:
         """The owner that manages it, if there is one."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
+    @classmethod
+    def from_dict(cls, raw: Raw) -> Self:
+        """Parse an object's JSON.
+
+        Raises:
+            InvalidObject: a field has the wrong type, or a quantity is malformed or negative; all
+                faults at once. What is well-formed but senseless is for `api.validation`.
+        """
+        kind = cls.__name__
+        reader = Reader(raw)
+        found = cls.read(reader)
+        reader.finish(subject_of(raw, kind))
+        return found
+
+    @classmethod
+    def read(cls, reader: Reader) -> Self:
+        """Parse as far as possible; faults stay with the reader."""
+        raise NotImplementedError
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -100,7 +118,7 @@ class KubeObject:
         return f"<{type(self).__name__} {self.key}>"
 
 
-def _parse_again(cls: Any, raw: Raw) -> object:
+def _parse_again(cls: type[KubeObject], raw: Raw) -> object:
     return cls.from_dict(raw)
 
 
@@ -163,14 +181,3 @@ def subject_of(raw: object, kind: str) -> str:
     namespace = meta.get("namespace")
     prefix = f"{namespace}/" if isinstance(namespace, str) and namespace else ""
     return f"{kind} {prefix}{meta['name']}"
-
-
-def open_object(raw: object, kind: str) -> Reader:
-    """A reader at the top of an object.
-
-    Raises:
-        InvalidObject: it is not a JSON object.
-    """
-    if not isinstance(raw, Mapping):
-        raise InvalidObject("", invalid(raw, "must be an object"), raw, subject=kind)
-    return Reader(raw)

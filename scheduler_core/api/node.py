@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .metadata import Condition, KubeObject, open_object, read_conditions, read_metadata, subject_of
-from .reader import Raw, Reader, nothing
+from .metadata import Condition, KubeObject, read_conditions, read_metadata
+from .reader import Reader, nothing
 from .resource_names import scheduler_amounts
 from .taints import Taint
 
-__all__ = ["HOSTNAME_LABEL", "REGION_LABELS", "ZONE_LABELS", "Node", "NodeImage"]
+__all__ = ["HOSTNAME_LABEL", "REGION_LABELS", "ZONE_LABELS", "Node", "NodeImage", "zone_key"]
 
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 
@@ -54,17 +54,9 @@ class Node(KubeObject):
         return next((c for c in self.conditions if c.type == type_), None)
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> Node:
-        """Parse a node's JSON.
-
-        Raises:
-            InvalidObject: a field has the wrong type, or a quantity is malformed or negative; all
-                faults at once.
-        """
-        reader = open_object(raw, "Node")
-        node = _read_node(reader)
-        reader.finish(subject_of(raw, "Node"))
-        return node
+    def read(cls, reader: Reader) -> Node:
+        """Parse as far as possible; faults stay with the reader."""
+        return _read_node(reader)
 
 
 def zone_key(labels: Mapping[str, str]) -> str:

@@ -9,8 +9,8 @@ from typing import Final
 from .affinity import NO_AFFINITY, Affinity, TopologySpreadConstraint
 from .containers import Container, HostPort, PodResourceClaim, ResourceStatus, Volume
 from .errors import required
-from .metadata import Condition, KubeObject, open_object, read_conditions, read_metadata, subject_of
-from .reader import EMPTY, Raw, Reader, nothing
+from .metadata import Condition, KubeObject, read_conditions, read_metadata
+from .reader import EMPTY, Reader, nothing
 from .taints import Toleration
 
 __all__ = ["DEFAULT_SCHEDULER_NAME", "POD_GROUP_LABEL", "Pod"]
@@ -132,17 +132,9 @@ class Pod(KubeObject):
         return copy
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> Pod:
-        """Parse a pod's JSON.
-
-        Raises:
-            InvalidObject: a field has the wrong type, or a quantity is malformed or negative; all
-                faults at once. What is well-formed but senseless is for `api.validation`.
-        """
-        reader = open_object(raw, "Pod")
-        pod = _read_pod(reader)
-        reader.finish(subject_of(raw, "Pod"))
-        return pod
+    def read(cls, reader: Reader) -> Pod:
+        """Parse as far as possible; faults stay with the reader."""
+        return _read_pod(reader)
 
 
 _SLOTS: Final = (*KubeObject.__slots__, *Pod.__slots__)

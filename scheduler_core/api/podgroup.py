@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .metadata import KubeObject, open_object, read_metadata, subject_of
-from .reader import Raw
+from .metadata import KubeObject, read_metadata
+from .reader import Reader
 from .resource_names import PODS, is_known_resource, scheduler_amount
 
 __all__ = ["PodGroup"]
@@ -35,13 +35,7 @@ class PodGroup(KubeObject):
     schedule_start_time: float | None = None
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> PodGroup:
-        """Parse a PodGroup's JSON.
-
-        Raises:
-            InvalidObject: a field has the wrong type, or a quantity is malformed or negative.
-        """
-        reader = open_object(raw, "PodGroup")
+    def read(cls, reader: Reader) -> PodGroup:
         spec = reader.child("spec")
         status = reader.child("status")
         resources = None
@@ -51,7 +45,7 @@ class PodGroup(KubeObject):
                 for name, nano in spec.quantities("minResources").items()
                 if name == PODS or is_known_resource(name)
             }
-        group = cls(
+        return cls(
             **read_metadata(reader, namespaced=True),
             min_member=spec.integer("minMember", 1),
             min_resources=resources,
@@ -63,5 +57,3 @@ class PodGroup(KubeObject):
             failed=status.integer("failed"),
             schedule_start_time=status.time("scheduleStartTime"),
         )
-        reader.finish(subject_of(raw, "PodGroup"))
-        return group

@@ -148,7 +148,7 @@ class Reader:
             return EMPTY
         for name, entry in found.items():
             if type(name) is not str or type(entry) is not str:
-                self.fault(f"{key}.{name}", invalid(entry, "must be a string"), entry)
+                self.fault(f"{key}[{name}]", invalid(entry, "must be a string"), entry)
                 return EMPTY
         return found
 
@@ -160,7 +160,7 @@ class Reader:
         if not isinstance(found, Mapping):
             self.fault(key, invalid(found, "must be an object"), found)
             return EMPTY
-        return {name: self._nano(f"{key}.{name}", q, negative) for name, q in found.items()}
+        return {name: self._nano(f"{key}[{name}]", q, negative) for name, q in found.items()}
 
     def quantity(self, key: str) -> int | None:
         """The quantity at `key` in nano-units; None if it is not there."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .metadata import KubeObject, open_object, read_metadata, subject_of
+from .metadata import KubeObject, read_metadata
 from .quantity import nano_to_value
-from .reader import Raw, Reader, nothing
+from .reader import Reader, nothing
 from .selectors import (
     LabelSelector,
     NodeSelector,
@@ -73,12 +73,11 @@ class PersistentVolume(KubeObject):
         return self.node_affinity is None or self.node_affinity.matches(labels, name)
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> PersistentVolume:
-        reader = open_object(raw, "PersistentVolume")
+    def read(cls, reader: Reader) -> PersistentVolume:
         spec = reader.child("spec")
         csi = spec.child("csi")
         claim = spec.optional_child("claimRef")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=False),
             capacity=nano_to_value(spec.quantities("capacity").get("storage", 0)),
             access_modes=spec.texts("accessModes"),
@@ -94,8 +93,6 @@ class PersistentVolume(KubeObject):
             volume_handle=csi.text("volumeHandle"),
             phase=reader.child("status").text("phase") or "Pending",
         )
-        reader.finish(subject_of(raw, "PersistentVolume"))
-        return found
 
 
 _NO_SOURCE: Final = frozenset(
@@ -155,11 +152,10 @@ class PersistentVolumeClaim(KubeObject):
         return self.annotations.get(SELECTED_NODE, "")
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> PersistentVolumeClaim:
-        reader = open_object(raw, "PersistentVolumeClaim")
+    def read(cls, reader: Reader) -> PersistentVolumeClaim:
         spec = reader.child("spec")
         requests = spec.child("resources").quantities("requests")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=True),
             request=nano_to_value(requests.get("storage", 0)),
             access_modes=spec.texts("accessModes"),
@@ -170,8 +166,6 @@ class PersistentVolumeClaim(KubeObject):
             selector=label_selector(spec, "selector"),
             phase=reader.child("status").text("phase") or "Pending",
         )
-        reader.finish(subject_of(raw, "PersistentVolumeClaim"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -197,8 +191,7 @@ class StorageClass(KubeObject):
         return self.allowed_topologies is None or self.allowed_topologies.matches(labels, "")
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> StorageClass:
-        reader = open_object(raw, "StorageClass")
+    def read(cls, reader: Reader) -> StorageClass:
         terms = tuple(
             NodeSelectorTerm(
                 tuple(
@@ -208,14 +201,12 @@ class StorageClass(KubeObject):
             )
             for entry in reader.items("allowedTopologies")
         )
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=False),
             provisioner=reader.text("provisioner"),
             volume_binding_mode=reader.text("volumeBindingMode") or None,
             allowed_topologies=NodeSelector(terms) if terms else None,
         )
-        reader.finish(subject_of(raw, "StorageClass"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -231,21 +222,18 @@ class CSINode(KubeObject):
     drivers: tuple[str, ...] = ()
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> CSINode:
-        reader = open_object(raw, "CSINode")
+    def read(cls, reader: Reader) -> CSINode:
         drivers = list(reader.child("spec").items("drivers"))
         limits = {}
         for driver in drivers:
             count = driver.child("allocatable").optional_integer("count")
             if count is not None:
                 limits[driver.text("name")] = count
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=False),
             limits=limits,
             drivers=tuple(driver.text("name") for driver in drivers),
         )
-        reader.finish(subject_of(raw, "CSINode"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -256,16 +244,13 @@ class CSIDriver(KubeObject):
     attach_required: bool = True
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> CSIDriver:
-        reader = open_object(raw, "CSIDriver")
+    def read(cls, reader: Reader) -> CSIDriver:
         spec = reader.child("spec")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=False),
             storage_capacity=spec.boolean("storageCapacity"),
             attach_required=spec.boolean("attachRequired", True),
         )
-        reader.finish(subject_of(raw, "CSIDriver"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -287,19 +272,16 @@ class CSIStorageCapacity(KubeObject):
         return self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> CSIStorageCapacity:
-        reader = open_object(raw, "CSIStorageCapacity")
+    def read(cls, reader: Reader) -> CSIStorageCapacity:
         capacity = reader.quantity("capacity")
         largest = reader.quantity("maximumVolumeSize")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=True),
             storage_class_name=reader.text("storageClassName"),
             node_topology=label_selector(reader, "nodeTopology"),
             capacity=None if capacity is None else nano_to_value(capacity),
             maximum_volume_size=None if largest is None else nano_to_value(largest),
         )
-        reader.finish(subject_of(raw, "CSIStorageCapacity"))
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -312,15 +294,12 @@ class VolumeAttachment(KubeObject):
     attached: bool = False
 
     @classmethod
-    def from_dict(cls, raw: Raw) -> VolumeAttachment:
-        reader = open_object(raw, "VolumeAttachment")
+    def read(cls, reader: Reader) -> VolumeAttachment:
         spec = reader.child("spec")
-        found = cls(
+        return cls(
             **read_metadata(reader, namespaced=False),
             attacher=spec.text("attacher"),
             node_name=spec.text("nodeName"),
             persistent_volume_name=spec.child("source").text("persistentVolumeName"),
             attached=reader.child("status").boolean("attached"),
         )
-        reader.finish(subject_of(raw, "VolumeAttachment"))
-        return found
