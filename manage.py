@@ -8,6 +8,7 @@ import sys
 # What a newcomer runs in a fresh clone. Without a mode and without any of production's
 # settings these work on the demo's data folder; everything else expects production's settings.
 LOCAL_COMMANDS = frozenset({"demo", "replay", "import_trace", "makemigrations", "help"})
+INTERRUPTED = 130
 PRODUCTION_VARIABLES = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
 
 
@@ -41,7 +42,10 @@ def main() -> None:
             f"Django is not installed for {sys.executable} ({error}): "
             "run `make demo`, or use .venv/bin/python."
         ) from None
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
 
 
 if __name__ == "__main__":

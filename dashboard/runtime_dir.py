@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -28,3 +29,12 @@ def private_dir(path: Path) -> Path:
     if stat.S_IMODE(found.st_mode) & 0o077:
         path.chmod(0o700)
     return path
+
+
+def remove_sockets(path: Path) -> None:
+    """Remove the sockets in ``path``, and the folder itself where nothing else is in it."""
+    with suppress(OSError):
+        for entry in path.iterdir():
+            if entry.is_socket():
+                entry.unlink()
+        path.rmdir()

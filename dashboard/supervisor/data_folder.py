@@ -59,11 +59,11 @@ class DataFolder:
         """Kill children of an earlier supervisor that died without stopping them; return names.
 
         A process counts as one only if its command line is the recorded one: the number may
-        belong to something else by now.
+        belong to something else by now. (On Linux the kernel has killed them already.)
         """
         killed = []
         for name, pid, command in _read_state(self.path).get("children", []):
-            if _command_line(pid) != " ".join(command):
+            if not _is_same(command, _command_line(pid)):
                 continue
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
@@ -82,6 +82,14 @@ def _read_state(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return state if isinstance(state, dict) else {}
+
+
+def _is_same(command: list[str], shown: str | None) -> bool:
+    """Tell whether ``shown`` by ps is ``command``; a Redis shows its socket alone."""
+    if not shown:
+        return False
+    sockets = [part for part in command if part.endswith(".sock")]
+    return " ".join(command[1:]) in shown or any(part in shown for part in sockets)
 
 
 def _command_line(pid: int) -> str | None:

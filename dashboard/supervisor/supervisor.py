@@ -122,7 +122,8 @@ class Supervisor:
         """Restart what ended and is due.
 
         Raises:
-            ChildKeepsFailingError: a program ended MOST_FAILURES times in a row right after its start.
+            ChildKeepsFailingError: a program ended MOST_FAILURES times in a row, each soon
+                after its start.
         """
         now = time.monotonic()
         for slot in self._slots.values():

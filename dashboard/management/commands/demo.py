@@ -7,7 +7,6 @@ import secrets
 import socket
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 from django.urls import reverse
 
-from dashboard.runtime_dir import UnsafeFolderError, private_dir
+from dashboard.runtime_dir import UnsafeFolderError, private_dir, remove_sockets
 from dashboard.supervisor import broker as brokers
 from dashboard.supervisor import programs
 from dashboard.supervisor.data_folder import DataFolder, FolderInUseError
@@ -33,7 +32,7 @@ ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 class Command(BaseCommand):
     help = "Start the demo: broker, web server, workers and a sandbox, until Ctrl-C."
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to serve (%(default)s)")
@@ -57,6 +56,7 @@ class Command(BaseCommand):
         except (CannotListenError, ChildKeepsFailingError, UnsafeFolderError) as error:
             raise CommandError(str(error)) from None
         finally:
+            remove_sockets(settings.KUBESCHED_RUNTIME_DIR)
             folder.release()
 
     # --- from start to stop -----------------------------------------------------------------
@@ -130,7 +130,7 @@ class Command(BaseCommand):
 
     # --- words ------------------------------------------------------------------------------
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
+        self.stdout.write(line)  # which adds a line's end where there is none
         self.stdout.flush()
 
     def _banner(
@@ -140,8 +140,8 @@ class Command(BaseCommand):
         from dashboard.demo_users import ADMIN
 
         link = reverse("demo-login", args=[make_token(ADMIN, run)])
-        self._say("\nKubeSched is ready. Open this address; for one hour it logs you in:\n")
-        self._say(f"URL {address}{link}\n")
+        self._say("\nKubeSched is ready. Open this address; for one hour it logs you in:")
+        self._say(f"\nURL {address}{link}\n\n")
         for name, password in passwords.items():
             role = "may decide and control" if name == ADMIN else "may only look"
             self._say(f"USER {name} PASSWORD {password} ({role}; shown only this once)")
@@ -152,7 +152,7 @@ class Command(BaseCommand):
                 f"KUBESCHED_MODE=demo {again} admin"
             )
         self._say(f"Broker: {broker}. Data and logs: {folder}.")
-        self._say("Ctrl-C stops everything.\n")
+        self._say("Ctrl-C stops everything.")
 
 
 def _trace_folder(given: str | None) -> Path | None:
