@@ -61,7 +61,8 @@ class InternedColumn(Generic[V]):
             return known
         done = len(known) - 1 if known is not None else 0
         head = known[:-1] if known is not None else np.empty(0, dtype=dtype)
-        tail = np.array([answer(v) for v in [*self.values[done:], None]], dtype=dtype)
+        fresh_values: list[V | None] = [*self.values[done:], None]
+        tail: NDArray[np.generic] = np.array([answer(v) for v in fresh_values], dtype=dtype)
         fresh = np.concatenate([head, tail])
         if known is None and len(self._answers) >= MAX_REMEMBERED:
             self._answers.pop(next(iter(self._answers)))

@@ -67,7 +67,8 @@ class NodeStatuses:
     @property
     def feasible(self) -> Mask:
         """bool, shape (n,)."""
-        return self.ids == 0
+        mask: Mask = self.ids == 0
+        return mask
 
     @property
     def all_success(self) -> bool:

@@ -193,6 +193,7 @@ class NodeTable(NodeInfos):
     def __init__(self, infos: Sequence[NodeInfo] = ()) -> None:
         self.resource_names: tuple[str, ...] = CORE_RESOURCES
         self.resource_columns: dict[str, int] = {n: i for i, n in enumerate(CORE_RESOURCES)}
+        self._taints: InternedColumn[tuple[Taint, ...]] | None = None
         #: Grows whenever a Node object changes or nodes come and go; keys caches of plugins.
         self.static_version = 0
         self.rebuild(infos)
@@ -267,7 +268,7 @@ class NodeTable(NodeInfos):
         self.row_of: dict[str, int] = {name: row for row, name in enumerate(self._names)}
         self._nodes_seen: list[object] = [None] * n
         self._labels: dict[str, InternedColumn[str]] = {}
-        self._taints: InternedColumn[tuple[Taint, ...]] | None = None
+        self._taints = None
         self._derived: dict[str, _Derived] = {}
         self._log: list[int] = []
         self._log_start = 0

@@ -1,5 +1,6 @@
 """Framework: the plugins of one profile, and the Handle they get."""
 
+# mypy: disable-error-code="type-abstract"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

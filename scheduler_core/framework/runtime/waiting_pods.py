@@ -34,7 +34,18 @@ class WaitingPod:
     Allow; whatever comes later changes nothing.
     """
 
-    __slots__ = ("_on_change", "_pending", "node_name", "outcome", "pod", "resolved_by", "status")
+    __slots__ = (
+        "_on_change",
+        "_pending",
+        "asked_plugins",
+        "first_deadline",
+        "node_name",
+        "outcome",
+        "pod",
+        "resolved_at",
+        "resolved_by",
+        "status",
+    )
 
     def __init__(
         self,
@@ -47,6 +58,12 @@ class WaitingPod:
         self.node_name = node_name
         self._pending: dict[str, PermitWait] = {wait.plugin: wait for wait in waits}
         self._on_change = on_change
+        #: Every plugin that had the pod wait, also those that have allowed since.
+        self.asked_plugins = frozenset(self._pending)
+        #: The earliest deadline of plugins still pending; kept as it was once the wait has ended.
+        self.first_deadline = self.deadline
+        #: Time of day, set by the owner when it settles the pod.
+        self.resolved_at: float | None = None
         self.status: Status | None = None
         self.outcome: WaitOutcome | None = None
         self.resolved_by = ""
@@ -68,10 +85,11 @@ class WaitingPod:
     def allow(self, plugin: str) -> None:
         if self.status is not None or self._pending.pop(plugin, None) is None:
             return
-        if not self._pending:
-            self._resolve(SUCCESS, WaitOutcome.ALLOWED, plugin)
-        else:
+        if self._pending:
+            self.first_deadline = self.deadline
             self._on_change(self)
+        else:
+            self._resolve(SUCCESS, WaitOutcome.ALLOWED, plugin)
 
     def reject(self, plugin: str, message: str) -> None:
         outcome = WaitOutcome.REMOVED if message == "removed" else WaitOutcome.REJECTED
