@@ -39,6 +39,7 @@ from .containers import (
 )
 from .errors import FieldError, InvalidObject
 from .kinds import KINDS, Kind, kind_of, parse_object
+from .manifests import Manifest, load_manifest_file, load_manifests, parse_documents
 from .metadata import Condition, KubeObject, OwnerReference
 from .node import HOSTNAME_LABEL, Node, NodeImage, zone_key
 from .pod import DEFAULT_SCHEDULER_NAME, POD_GROUP_LABEL, Pod
@@ -103,6 +104,7 @@ from .taints import (
     find_untolerated,
     tolerates,
 )
+from .validation import check, status_message, validate
 
 __all__ = [
     "CPU",
@@ -140,6 +142,7 @@ __all__ = [
     "Kind",
     "KubeObject",
     "LabelSelector",
+    "Manifest",
     "Namespace",
     "Node",
     "NodeAffinity",
@@ -173,6 +176,7 @@ __all__ = [
     "VolumeAttachment",
     "WeightedPodAffinityTerm",
     "assigned_requests",
+    "check",
     "find_untolerated",
     "format_bytes",
     "format_cpu",
@@ -184,8 +188,11 @@ __all__ = [
     "is_known_resource",
     "is_scalar_resource",
     "kind_of",
+    "load_manifest_file",
+    "load_manifests",
     "milli_value",
     "nonzero_requests",
+    "parse_documents",
     "parse_nano",
     "parse_object",
     "parse_quantity",
@@ -194,7 +201,9 @@ __all__ = [
     "ports_conflict",
     "scheduler_amount",
     "scoring_requests",
+    "status_message",
     "tolerates",
+    "validate",
     "value",
     "zone_key",
 ]

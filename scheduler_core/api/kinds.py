@@ -147,12 +147,14 @@ KINDS: Final[Mapping[str, Kind]] = _table(
 )
 
 
-def kind_of(raw: Raw) -> Kind:
+def kind_of(raw: object) -> Kind:
     """The kind of an object by its `kind` and `apiVersion`.
 
     Raises:
         InvalidObject: one of them is missing or not known here.
     """
+    if not isinstance(raw, Mapping):
+        raise InvalidObject("", invalid(raw, "must be an object"), raw)
     name, version = raw.get("kind"), raw.get("apiVersion")
     for key, found in (("kind", name), ("apiVersion", version)):
         if not isinstance(found, str) or not found:

@@ -136,8 +136,14 @@ def _why(text: str) -> str:
     )
 
 
-def format_quantity(nano: int) -> str:
-    """The shortest decimal quantity that parses back to `nano` (`1500000000` is `"1500m"`)."""
+def format_quantity(nano: int, *, binary: bool = False) -> str:
+    """A short quantity that parses back to `nano`: 1500000000 is `"1500m"`.
+
+    With `binary`, whole multiples of 1024 get a binary suffix, as byte counts are written.
+    """
+    if binary and nano and nano % (NANO << 10) == 0:
+        suffix, power = next(s for s in reversed(_BINARY.items()) if nano % (NANO << s[1]) == 0)
+        return f"{nano // (NANO << power)}{suffix}"
     for suffix, power in (("", 9), ("m", 6), ("u", 3)):
         if nano % 10**power == 0:
             return f"{nano // 10**power}{suffix}"

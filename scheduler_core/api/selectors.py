@@ -137,12 +137,26 @@ def _label_fault(key: str, operator: str, values: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """matchLabels and matchExpressions, ANDed. Without requirements it matches everything.
+    """Requirements, ANDed; without any it matches everything.
 
     A selector that is absent (nil) is None in this package, and matches nothing.
+
+    Attributes:
+        requirements: matchLabels as In requirements, sorted by key, then matchExpressions.
+        labels: how many of them come from matchLabels.
     """
 
     requirements: tuple[Requirement, ...] = ()
+    labels: int = field(default=0, compare=False)
+
+    @property
+    def match_labels(self) -> tuple[tuple[str, str], ...]:
+        """(key, value) of matchLabels."""
+        return tuple((r.key, r.values[0]) for r in self.requirements[: self.labels])
+
+    @property
+    def match_expressions(self) -> tuple[Requirement, ...]:
+        return self.requirements[self.labels :]
 
     @property
     def is_empty(self) -> bool:
@@ -156,13 +170,12 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether an object with these labels is selected."""
-        if self.error:
-            return False
+        # A requirement that does not parse matches nothing, so it needs no check of its own.
         return all(r.matches_value(labels.get(r.key)) for r in self.requirements)
 
     def with_requirements(self, *more: Requirement) -> LabelSelector:
         """This selector AND `more` (matchLabelKeys, deduced selectors)."""
-        return LabelSelector(self.requirements + more)
+        return LabelSelector(self.requirements + more, self.labels)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.requirements)) or "everything"
@@ -170,7 +183,8 @@ class LabelSelector:
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
         """Selects objects that carry all `labels` (a Service's selector)."""
-        return cls(tuple(label_requirement(k, "In", (v,)) for k, v in sorted(labels.items())))
+        requirements = (label_requirement(k, "In", (v,)) for k, v in sorted(labels.items()))
+        return cls(tuple(requirements), len(labels))
 
 
 #: the selector `{}`
@@ -195,7 +209,7 @@ class NodeSelectorTerm:
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Whether a node with these labels and this name is selected."""
-        if self.is_empty or self.error:
+        if self.is_empty:
             return False
         if not all(r.matches_value(labels.get(r.key)) for r in self.match_expressions):
             return False
@@ -255,7 +269,7 @@ def label_selector(reader: Reader, key: str) -> LabelSelector | None:
         label_requirement(entry.text("key"), entry.text("operator"), entry.texts("values"))
         for entry in found.items("matchExpressions")
     )
-    return LabelSelector(tuple(requirements)) if requirements else EVERYTHING
+    return LabelSelector(tuple(requirements), len(labels)) if requirements else EVERYTHING
 
 
 def node_selector_term(reader: Reader) -> NodeSelectorTerm:
