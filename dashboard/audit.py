@@ -1,0 +1,50 @@
+"""Audit rows: who did what, when, with which comment, and what came of it.
+
+Written in the transaction of the action itself, so that there is no action without its row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
+
+_TARGET_LENGTH = 600
+
+
+def write(
+    user: Any,
+    verb: AuditEntry.Verb,
+    target: str,
+    *,
+    comment: str = "",
+    outcome: AuditEntry.Outcome = AuditEntry.Outcome.DONE,
+    message: str = "",
+    run: SchedulerRun | None = None,
+    waiting_pod: WaitingPod | None = None,
+) -> AuditEntry:
+    """One audit row. ``user`` is a Django user, or None for the system itself."""
+    return AuditEntry.objects.create(
+        at=timezone.now(),
+        user=user if user is not None and user.pk else None,
+        username=user.get_username() if user is not None else "",
+        verb=verb,
+        target=target[:_TARGET_LENGTH],
+        comment=comment,
+        outcome=outcome,
+        message=message,
+        run=run,
+        waiting_pod=waiting_pod,
+    )
+
+
+def settle(waiting_pod_id: int, applied: bool, message: str) -> None:
+    """Say on a decision's row what the scheduler made of it; the first answer stays."""
+    AuditEntry.objects.filter(
+        waiting_pod=waiting_pod_id, outcome=AuditEntry.Outcome.SENT
+    ).update(
+        outcome=AuditEntry.Outcome.APPLIED if applied else AuditEntry.Outcome.TOO_LATE,
+        message=message,
+    )

@@ -1,0 +1,386 @@
+"""Recorder: the Observer that turns what a scheduler tells into rows and frames.
+
+The scheduler thread only appends to a queue. A thread of the recorder writes batches of at most
+200 rows, at most 20 times a second, one transaction each, so that a person's click never waits
+long for the database. Under pressure matrices are dropped first, counted; rows never are: when
+``KUBESCHED_RECORDER_QUEUE`` of them wait, the scheduler waits too (back-pressure, measured). While
+the database is away the queue is kept and the batch is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from dashboard import frames, groups, heatmap, retention
+from dashboard.leases import Fence, FencedError
+from dashboard.publisher import Publisher, get_publisher
+from dashboard.recording import FAILED, Batch, BatchWriter, Committed, DecisionApplied, Record, Told
+from scheduler_core.ports import Observer
+from scheduler_core.records import (
+    BindingRecord,
+    ClusterUsage,
+    CycleRecord,
+    Outcome,
+    PermitDecision,
+    QueueListing,
+    WaitingPodRecord,
+)
+
+logger = logging.getLogger(__name__)
+
+BATCH_ROWS: Final = 200
+BATCH_INTERVAL: Final = 0.05
+#: Matrices that may wait to be written; half of it for cycles that just succeeded.
+MATRIX_QUEUE: Final = 256
+RETRY_FIRST: Final = 0.05
+RETRY_MOST: Final = 2.0
+PRUNE_INTERVAL: Final = 1.0
+#: Tries of a batch that fails for another reason than a database that is away.
+BAD_BATCH_TRIES: Final = 3
+
+
+class Recorder(Observer):
+    """Records one run. Told by one thread, written by another; ``start()`` before telling.
+
+    Args:
+        run_id: whose rows these are.
+        fence: the lease under which this process may write.
+        publisher: where frames go.
+        clock: the scheduler's clock.
+        clock_speed: how many of its seconds pass in one second.
+        on_fenced: called once, on the recorder's thread, when the lease turns out to be lost.
+        wall: the time of day.
+        queue_limit: rows that may wait before the scheduler does.
+    """
+
+    def __init__(
+        self,
+        run_id: int,
+        *,
+        fence: Fence | None,
+        publisher: Publisher | None = None,
+        clock: Callable[[], float] = time.time,
+        clock_speed: float = 1.0,
+        on_fenced: Callable[[], None] | None = None,
+        wall: Callable[[], float] = time.time,
+        queue_limit: int | None = None,
+        matrix_queue: int = MATRIX_QUEUE,
+        interval: float = BATCH_INTERVAL,
+    ) -> None:
+        self._run_id = run_id
+        self._writer = BatchWriter(run_id, fence)
+        self._publisher = publisher if publisher is not None else get_publisher()
+        self._clock, self._clock_speed, self._wall = clock, clock_speed, wall
+        self._on_fenced = on_fenced
+        self._limit = queue_limit or settings.KUBESCHED_RECORDER_QUEUE
+        self._matrix_queue = matrix_queue
+        self._interval = interval
+        self._name = uuid.uuid4().hex[:12]
+        self._changed = threading.Condition()
+        # All below is guarded by _changed.
+        self._queue: deque[Told] = deque()
+        self._listing: QueueListing | None = None
+        self._usage: ClusterUsage | None = None
+        self._in_flight = 0
+        self._writing = False
+        self._matrices = 0
+        self._flushing = 0
+        self._closing = False
+        self._give_up_at: float | None = None
+        self._fenced = False
+        self._dropped_total = 0
+        self._dropped_untold = 0
+        self._pressure_total = 0.0
+        self._pressure_untold = 0.0
+        self._batches = 0
+        self._thread: threading.Thread | None = None
+        self._next_prune = 0.0
+
+    # --- Observer ---------------------------------------------------------------------------
+
+    def cycle_finished(self, record: CycleRecord) -> None:
+        self._tell(record)
+
+    def binding_finished(self, record: BindingRecord) -> None:
+        self._tell(record)
+
+    def pod_waiting(self, record: WaitingPodRecord) -> None:
+        self._tell(record)
+
+    def pod_resolved(self, record: WaitingPodRecord) -> None:
+        self._tell(record)
+
+    def decision_applied(self, decision: PermitDecision, applied: bool, message: str) -> None:
+        self._tell(DecisionApplied(decision, applied, message, self._clock()))
+
+    def queues_listed(self, listing: QueueListing) -> None:
+        with self._changed:
+            self._listing = listing
+            self._changed.notify_all()
+
+    def usage_changed(self, usage: ClusterUsage) -> None:
+        with self._changed:
+            self._usage = usage
+            self._changed.notify_all()
+
+    # --- state ------------------------------------------------------------------------------
+
+    @property
+    def fenced(self) -> bool:
+        """The lease is lost: nothing is written any more."""
+        return self._fenced
+
+    @property
+    def queued(self) -> int:
+        """Rows that are not committed yet."""
+        with self._changed:
+            return len(self._queue) + self._in_flight
+
+    @property
+    def matrices_dropped(self) -> int:
+        """Matrices dropped by this recorder."""
+        return self._dropped_total
+
+    @property
+    def back_pressure_seconds(self) -> float:
+        """How long the scheduler has waited for this recorder."""
+        return self._pressure_total
+
+    # --- life -------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread = threading.Thread(
+            target=self._run, name=f"recorder-{self._run_id}", daemon=True
+        )
+        self._thread.start()
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Wait until all that was told so far is committed. False: not within ``timeout``."""
+        with self._changed:
+            self._flushing += 1
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(self._settled, timeout) and not self._fenced
+            finally:
+                self._flushing -= 1
+
+    def close(self, timeout: float = 10.0) -> bool:
+        """Write what is queued and stop. False: rows were left behind. May be called twice."""
+        with self._changed:
+            self._closing = True
+            if self._give_up_at is None:
+                self._give_up_at = time.monotonic() + timeout
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout + 5.0)
+        left = self.queued
+        if left:
+            logger.error("run %s: %s rows could not be recorded", self._run_id, left)
+        return left == 0 and not self._fenced
+
+    # --- the scheduler's thread ---------------------------------------------------------------
+
+    def _tell(self, record: Record) -> None:
+        with self._changed:
+            self._wait_for_room()
+            if self._fenced:
+                return
+            dropped = False
+            if isinstance(record, CycleRecord) and record.matrix is not None:
+                if self._matrices < self._matrix_budget(record):
+                    self._matrices += 1
+                else:
+                    record, dropped = replace(record, matrix=None), True
+                    self._dropped_total += 1
+                    self._dropped_untold += 1
+            self._queue.append(Told(record, int(self._wall()), dropped))
+            self._changed.notify_all()
+
+    def _wait_for_room(self) -> None:
+        if self._has_room():
+            return
+        began = time.perf_counter()
+        self._changed.wait_for(self._has_room)
+        waited = time.perf_counter() - began
+        self._pressure_total += waited
+        self._pressure_untold += waited
+
+    def _has_room(self) -> bool:
+        given_up = self._closing and (self._thread is None or not self._thread.is_alive())
+        return self._fenced or given_up or len(self._queue) + self._in_flight < self._limit
+
+    def _matrix_budget(self, record: CycleRecord) -> int:
+        """Waiting pods' and failed attempts' matrices are the ones that people look up later."""
+        wanted = record.outcome is Outcome.WAITING or record.outcome in FAILED
+        return self._matrix_queue if wanted else self._matrix_queue // 2
+
+    # --- the recorder's thread ----------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while (batch := self._next_batch()) is not None:
+                began = time.monotonic()
+                if not self._write(batch):
+                    return
+                self._prune()
+                self._pace(began)
+        finally:
+            connection.close()
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+
+    def _next_batch(self) -> Batch | None:
+        """The next rows to write; None when there is nothing left and the recorder is closing."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_work() or self._closing)
+            if not self._has_work():
+                return None
+            told = [self._queue.popleft() for _ in range(min(BATCH_ROWS, len(self._queue)))]
+            self._in_flight, self._writing = len(told), True
+            self._matrices -= sum(
+                isinstance(item.record, CycleRecord) and item.record.matrix is not None
+                for item in told
+            )
+            self._batches += 1
+            wall = self._wall()
+            batch = Batch(
+                name=f"{self._name}:{self._batches}",
+                told=told,
+                listing=self._listing,
+                usage=self._usage,
+                second=int(wall),
+                queued=len(self._queue),
+                matrices_dropped=self._dropped_untold,
+                back_pressure_seconds=self._pressure_untold,
+                clock_at=self._clock(),
+                wall_at=wall,
+                clock_speed=self._clock_speed,
+            )
+            self._listing = self._usage = None
+            self._dropped_untold, self._pressure_untold = 0, 0.0
+            return batch
+
+    def _has_work(self) -> bool:
+        return bool(self._queue) or self._listing is not None or self._usage is not None
+
+    def _settled(self) -> bool:
+        return self._fenced or not (self._has_work() or self._writing)
+
+    def _write(self, batch: Batch) -> bool:
+        """Write until it is written. False: the lease is lost, or it is time to give up."""
+        delay, failures = RETRY_FIRST, 0
+        while True:
+            try:
+                self._commit(batch)
+            except FencedError as error:
+                self._fence(error)
+                return False
+            except (OperationalError, InterfaceError) as error:
+                logger.warning("run %s: database away, trying again: %s", self._run_id, error)
+            except Exception:
+                failures += 1
+                logger.exception("run %s: a batch could not be written", self._run_id)
+                if failures >= BAD_BATCH_TRIES:
+                    return self._write_singly(batch)
+            else:
+                self._written()
+                return True
+            connection.close()
+            with self._changed:
+                if self._give_up_at is not None and time.monotonic() >= self._give_up_at:
+                    return False
+                self._changed.wait_for(self._gave_up, delay)
+            delay = min(RETRY_MOST, 2 * delay)
+
+    def _write_singly(self, batch: Batch) -> bool:
+        """One bad record must not hold up the rest: write one by one, and log what cannot be."""
+        if len(batch.told) <= 1:
+            logger.error("run %s: given up: %r", self._run_id, [t.record for t in batch.told])
+            self._written()
+            return True
+        for number, told in enumerate(batch.told):
+            rest = {} if number == 0 else {"matrices_dropped": 0, "back_pressure_seconds": 0.0}
+            single = replace(
+                batch, name=f"{batch.name}.{number}", told=[told], listing=None, usage=None, **rest
+            )
+            if not self._write(single):
+                return False
+        return True
+
+    def _commit(self, batch: Batch) -> None:
+        committed = self._writer.write(batch)
+        if committed is not None:
+            publish(self._publisher, committed, batch)
+
+    def _written(self) -> None:
+        with self._changed:
+            self._in_flight, self._writing = 0, False
+            self._changed.notify_all()
+
+    def _fence(self, error: FencedError) -> None:
+        logger.warning("run %s: %s; nothing is written any more", self._run_id, error)
+        with self._changed:
+            self._fenced = True
+            self._queue.clear()
+            self._listing = self._usage = None
+            self._in_flight, self._writing = 0, False
+            self._changed.notify_all()
+        if self._on_fenced is not None:
+            self._on_fenced()
+
+    def _gave_up(self) -> bool:
+        return self._give_up_at is not None and time.monotonic() >= self._give_up_at
+
+    def _prune(self) -> None:
+        now = time.monotonic()
+        if now < self._next_prune:
+            return
+        self._next_prune = now + PRUNE_INTERVAL
+        try:
+            retention.prune_matrices(self._run_id)
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("run %s: old matrices stay for now: %s", self._run_id, error)
+
+    def _pace(self, began: float) -> None:
+        """Leave the database to others for the rest of the interval, unless somebody waits."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._flushing > 0 or self._closing,
+                max(0.0, self._interval - (time.monotonic() - began)),
+            )
+
+
+def publish(publisher: Publisher, done: Committed, batch: Batch) -> None:
+    """The frames of one commit."""
+    run = done.run
+    samples = frames.overview_frame(
+        run, done.samples_since, done.samples, done.usage, batch.queued
+    )
+    publisher.publish(run.pk, groups.OVERVIEW, samples)
+    if done.cycles:
+        frame = frames.cycles_frame(run.pk, done.cycles_since, run.commit_seq, done.cycles)
+        frame["skipped"] += done.more_cycles
+        publisher.publish(run.pk, groups.CYCLES, frame)
+    if done.waiting:
+        frame = frames.waiting_frame(
+            run.pk, done.waiting_since, run.commit_seq, batch.clock_at, done.waiting
+        )
+        publisher.publish(run.pk, groups.WAITING, frame)
+    if done.listing is not None:
+        publisher.publish(
+            run.pk, groups.QUEUES, frames.queues_frame(run.pk, run.commit_seq, done.listing)
+        )
+    if done.heatmap is not None:
+        publisher.publish(run.pk, groups.HEATMAP, heatmap.encode_full(done.heatmap))
