@@ -26,6 +26,13 @@ __all__ = ["Manifest", "load_manifest_file", "load_manifests", "parse_documents"
 
 #: nodes in one text once aliases are followed; a short text could otherwise stand for billions
 _MOST_NODES: Final = 5_000_000
+#: levels of nesting; composing nodes takes C stack for each
+_MOST_LEVELS: Final = 200
+_TAG: Final = "tag:yaml.org,2002:"
+#: what JSON has as well, and the merge key
+_TAGS: Final = frozenset(
+    _TAG + name for name in ("str", "int", "float", "bool", "null", "map", "seq", "merge")
+)
 _MERGE_KEY: Final = "<<"
 _STEP = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
 
@@ -35,7 +42,7 @@ class _Loader(yaml.CSafeLoader):
 
 
 def _set_resolvers() -> None:
-    dropped = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
+    dropped = {_TAG + name for name in ("timestamp", "int", "float", "value")}
     _Loader.yaml_implicit_resolvers = {
         first: [(tag, rule) for tag, rule in rules if tag not in dropped]
         for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -49,7 +56,7 @@ def _set_resolvers() -> None:
         ),
     ):
         pattern = re.compile(rf"^(?:{rule})$", re.ASCII)
-        _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", pattern, list(first))
+        _Loader.add_implicit_resolver(f"{_TAG}{tag}", pattern, list(first))
 
 
 _set_resolvers()
@@ -136,6 +143,7 @@ def parse_documents(text: str, source: str = "text") -> list[Any]:
 def _documents(text: str, source: str) -> Iterator[_Document]:
     number = 0
     try:
+        _check_depth(text, source)
         loader = _Loader(text)
         while loader.check_node():
             node = loader.get_node()
@@ -162,8 +170,24 @@ def _documents(text: str, source: str) -> Iterator[_Document]:
         raise InvalidObject("", f"not YAML: {reason}", subject=source) from error
 
 
+def _check_depth(text: str, source: str) -> None:
+    """Refuses text that is nested too deeply, before anything recursive looks at it."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MOST_LEVELS:
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                subject = f"{source}, line {line}"
+                raise InvalidObject(
+                    "", f"nested deeper than {_MOST_LEVELS} levels", subject=subject
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
 def _check_nodes(root: yaml.Node, source: str, number: int) -> None:
-    """Refuses doubled keys, keys that are no text, and aliases that grow without bound."""
+    """Refuses doubled keys, what JSON cannot say, and aliases that grow without bound."""
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]
@@ -180,6 +204,8 @@ def _check_nodes(root: yaml.Node, source: str, number: int) -> None:
             continue
         if id(node) in open_nodes:
             raise _refused(node, "an alias refers to what it is part of", source, number)
+        if node.tag not in _TAGS:
+            raise _refused(node, f"not JSON: tag {node.tag}", source, number)
         if isinstance(node, yaml.MappingNode):
             _check_keys(node, source, number)
         open_nodes.add(id(node))
@@ -203,7 +229,7 @@ def _check_keys(node: yaml.MappingNode, source: str, number: int) -> None:
         seen.add(key.value)
         if key.value != _MERGE_KEY:
             # JSON knows only text as keys: an unquoted 1, true or null is meant as such.
-            key.tag = "tag:yaml.org,2002:str"
+            key.tag = f"{_TAG}str"
 
 
 def _refused(node: yaml.Node, reason: str, source: str, number: int) -> InvalidObject:
