@@ -1,0 +1,389 @@
+"""Scheduler: owns Cache, SchedulingQueue, Snapshot and waiting pods, and runs the loop.
+
+One thread calls ``run_once``; watches, binding threads and people's decisions reach it through the
+inbox, so that nothing in here needs a lock.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
+from scheduler_core.api import Pod
+from scheduler_core.api_writer import ApiWriter
+from scheduler_core.backend.cache import Cache
+from scheduler_core.backend.informers import Informers
+from scheduler_core.backend.queue.nominator import Nominator
+from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
+from scheduler_core.backend.snapshot import Snapshot
+from scheduler_core.binding_cycle import BindingCycle, BindingDone
+from scheduler_core.clock import RealClock
+from scheduler_core.config import SchedulerConfiguration
+from scheduler_core.cycle_record import binding_record, cycle_record
+from scheduler_core.eventhandlers import EventHandlers
+from scheduler_core.executor import InlineExecutor
+from scheduler_core.failure_handler import FailureHandler
+from scheduler_core.framework.runtime.framework import Services
+from scheduler_core.framework.runtime.registry import Registry
+from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
+from scheduler_core.framework.status import Status
+from scheduler_core.framework.types import QueuedPodInfo
+from scheduler_core.inbox import Inbox
+from scheduler_core.listing import Listing
+from scheduler_core.observers import ObserverSet
+from scheduler_core.pod_cycle import PodCycle
+from scheduler_core.ports import (
+    Clock,
+    Cluster,
+    Executor,
+    Observer,
+    PermitInbox,
+    Subscription,
+    WatchEvent,
+)
+from scheduler_core.profile import Profiles
+from scheduler_core.records import Outcome, QueueDepths, WaitingPodRecord, WaitOutcome
+from scheduler_core.schedule_one import Parts, SchedulingCycle
+from scheduler_core.waiting_room import WaitingRoom
+
+log = logging.getLogger(__name__)
+
+#: Messages taken from the inbox before the next pod gets its turn.
+MAX_MESSAGES_PER_TURN = 2_000
+#: Longest sleep of an idle loop, in seconds.
+MAX_IDLE = 0.5
+
+Message = WatchEvent | BindingDone
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    """What is not part of the KubeSchedulerConfiguration.
+
+    Attributes:
+        score_single_node: score a pod's only feasible node too (the reference does not).
+        first_sequence: number of the first CycleRecord.
+        listing_interval: least seconds between two listings of the queue.
+        retry: False: a pod that does not fit is dropped from the queue (recorded replays).
+    """
+
+    score_single_node: bool = False
+    first_sequence: int = 1
+    listing_interval: float = 0.25
+    retry: bool = True
+
+
+class Scheduler:
+    """kube-scheduler's loop over the framework.
+
+    Args:
+        config: profiles, extenders, backoffs.
+        registry: where plugins come from.
+        cluster: the API to watch and to write to.
+        observers: who is told; see ``ports.Observer``.
+        permit_inbox: where people's decisions come from.
+        tie_breaker: which of several best nodes is taken; default: random.
+        executor: where binding cycles run; default: inline.
+
+    Raises:
+        ProfileError: the configuration names plugins that do not exist or refuse their arguments.
+    """
+
+    def __init__(
+        self,
+        config: SchedulerConfiguration,
+        registry: Registry,
+        cluster: Cluster,
+        *,
+        clock: Clock | None = None,
+        executor: Executor | None = None,
+        observers: Iterable[Observer] = (),
+        permit_inbox: PermitInbox | None = None,
+        tie_breaker: TieBreaker | None = None,
+        options: SchedulerOptions | None = None,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._options = options or SchedulerOptions()
+        self._cluster = cluster
+        self._inbox: Inbox[Message] = Inbox()
+        self._observers = ObserverSet(observers)
+        self._permit_inbox = permit_inbox
+        self._sequence = self._options.first_sequence
+        self._subscriptions: list[Subscription] = []
+        self._synced: set[str] = set()
+        self._paused = False
+        executor = executor or InlineExecutor()
+        self._executor = executor
+        # State, all of it owned by the thread that calls run_once().
+        self.cache = Cache()
+        self.snapshot = Snapshot()
+        self.informers = Informers()
+        self.waiting_pods = WaitingPodsMap()
+        self._writer = ApiWriter(cluster, executor)
+        nominator = Nominator()
+        services = Services(
+            snapshot=self.snapshot,
+            informers=self.informers,
+            nominator=nominator,
+            waiting_pods=self.waiting_pods,
+            cluster=cluster,
+            clock=self._clock,
+            activate=self._activate,
+            emit_event=self._writer.emit_event,
+        )
+        self.profiles = Profiles(config, registry, services)
+        self.queue = SchedulingQueue(
+            self.profiles.queue_sort.less,
+            self._clock,
+            pre_enqueue=self.profiles.pre_enqueue_plugins(),
+            hints=self.profiles.queueing_hints(),
+            initial_backoff=config.pod_initial_backoff_seconds,
+            max_backoff=config.pod_max_backoff_seconds,
+            nominator=nominator,
+        )
+        failures = FailureHandler(self.queue, self.informers.informer("Pod"), self._writer)
+        parts = Parts(
+            self.cache,
+            self.snapshot,
+            self.queue,
+            self.profiles,
+            self._writer,
+            failures,
+            self._clock,
+        )
+        algorithm = SchedulingAlgorithm(
+            tie_breaker or SeededRandom(),
+            config.percentage_of_nodes_to_score,
+            score_single_node=self._options.score_single_node,
+        )
+        self._binding = BindingCycle(executor, self._inbox.put)
+        self.waiting_room = WaitingRoom(
+            self.waiting_pods,
+            self.informers.informer("PodGroup"),
+            self._observers,
+            self._clock,
+            on_allowed=self._start_binding,
+            on_rejected=self._reject_waiting,
+        )
+        self._scheduling = SchedulingCycle(
+            parts, algorithm, self._start_binding, self.waiting_room.park
+        )
+        self._handlers = EventHandlers(
+            self.cache,
+            self.queue,
+            self.informers,
+            tuple(self.profiles),
+            on_waiting_pod_deleted=self.waiting_room.remove,
+        )
+        self._listing = Listing(
+            self.queue,
+            self.snapshot,
+            self.cache,
+            self._observers,
+            self._clock,
+            self._options.listing_interval,
+        )
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self, waiting: Sequence[WaitingPodRecord] = ()) -> None:
+        """Begin to watch. ``waiting``: waits that were open when the last scheduler of this run
+        ended; each pod is put back on its node, with its old deadline, before others are tried."""
+        self.waiting_room.restore(waiting)
+        for kind in self.watched_kinds():
+            self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
+
+    def watched_kinds(self) -> tuple[str, ...]:
+        """Nodes first: pods that are bound want to find theirs."""
+        kinds = ["Namespace", "Node", "PodGroup", "PriorityClass"]
+        kinds += [k for k in self.informers.kinds() if k not in (*kinds, "Pod")]
+        return (*kinds, "Pod")
+
+    def stop(self) -> None:
+        """End watches and wait for bindings under way. Waiting pods stay as they are: they are
+        taken up by the next scheduler of this run."""
+        for subscription in self._subscriptions:
+            subscription.stop()
+        self._subscriptions.clear()
+        self._executor.shutdown(wait=True)
+        self._drain_inbox()
+        self.waiting_room.settle()
+
+    def pause(self) -> None:
+        """Take no more pods from the queue; events, deadlines and decisions go on."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def wake(self) -> None:
+        """From any thread: look at the permit inbox now."""
+        self._inbox.wake()
+
+    @property
+    def next_sequence(self) -> int:
+        return self._sequence
+
+    def run(
+        self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None
+    ) -> None:
+        """Loop until ``should_stop()``; ``tick`` runs once per turn (lease, desired state)."""
+        while not should_stop():
+            tick()
+            if not self.run_once():
+                self._inbox.wait(self.idle_seconds())
+
+    def idle_seconds(self) -> float:
+        """How long nothing is due."""
+        deadlines = (
+            self.queue.next_deadline(),
+            self.waiting_room.next_deadline(),
+            self._listing.next_deadline(),
+        )
+        due = min((d for d in deadlines if d is not None), default=float("inf"))
+        return min(MAX_IDLE, max(0.0, due - self._clock.now()))
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    def run_once(self) -> bool:
+        """One turn; whether there was anything to do.
+
+        1. Take what happened from the inbox. 2. Apply people's decisions, then deadlines. 3. Move
+        pods whose backoff has ended. 4. Schedule one pod. 5. Act on waits that ended.
+        """
+        worked = self._drain_inbox()
+        worked |= self._apply_decisions()
+        worked |= self.waiting_room.expire(self._clock.now())
+        worked |= self.waiting_room.settle()
+        worked |= self.queue.flush()
+        if self._ready():
+            worked |= self._restore_one() or self._schedule_next()
+        worked |= self.waiting_room.settle()
+        self._listing.tell_if_due(self.depths)
+        return worked
+
+    def handle(self, message: Message) -> None:
+        """Take one message into the state."""
+        if isinstance(message, BindingDone):
+            self._finish_binding(message)
+            return
+        if message.type == "SYNCED":
+            self._synced.add(message.kind)
+            return
+        self._handlers.handle(message)
+
+    def depths(self) -> QueueDepths:
+        """Pods in each place."""
+        counts = self.queue.depths()
+        return QueueDepths(
+            active=counts.active,
+            backoff=counts.backoff,
+            unschedulable=counts.unschedulable,
+            gated=counts.gated,
+            in_flight=counts.in_flight,
+            waiting=len(self.waiting_pods),
+        )
+
+    def _ready(self) -> bool:
+        """Nothing is scheduled before every kind has been listed once."""
+        return not self._paused and len(self._synced) >= len(self._subscriptions)
+
+    def _drain_inbox(self) -> bool:
+        for count in range(MAX_MESSAGES_PER_TURN):
+            message = self._inbox.take()
+            if message is None:
+                return count > 0
+            self.handle(message)
+        return True
+
+    def _apply_decisions(self) -> bool:
+        if self._permit_inbox is None:
+            return False
+        decisions = self._permit_inbox.poll()
+        for decision in decisions:
+            self.waiting_room.decide(decision)
+        return bool(decisions)
+
+    def _schedule_next(self) -> bool:
+        info = self.queue.pop()
+        if info is None:
+            return False
+        self._schedule(info, None)
+        return True
+
+    def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> None:
+        cycle = self._scheduling.run(info, self._sequence, restored)
+        if cycle is None:
+            return
+        self._sequence += 1
+        if not self._options.retry and cycle.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
+            self.queue.delete(cycle.pod)
+        if self._observers.wants("cycle_finished"):
+            self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
+
+    def _restore_one(self) -> bool:
+        """Put one pod that waited before the restart back on its node; whether there was one."""
+        for uid in self.waiting_room.restored_uids():
+            record = self.waiting_room.restored(uid)
+            assert record is not None
+            pod = self.informers.informer("Pod").get(record.pod.key)
+            reason = _cannot_wait_again(pod, uid, self.profiles)
+            if reason:
+                self.waiting_room.drop_restored(uid, *reason)
+                continue
+            info = self.queue.take(pod)
+            self._schedule(info, record)
+            if self.waiting_room.restored(uid) is not None:
+                self.waiting_room.drop_restored(
+                    uid,
+                    WaitOutcome.REJECTED,
+                    f"the worker was restarted and the pod could not wait on {record.node} again",
+                )
+            return True
+        return False
+
+    def _activate(self, pods: Mapping[str, Pod]) -> None:
+        self.queue.activate(pods)
+
+    # -- after Permit ----------------------------------------------------------------------------
+
+    def _start_binding(self, cycle: PodCycle) -> None:
+        self.queue.done(cycle.pod.uid)
+        self._binding.start(cycle)
+
+    def _reject_waiting(self, cycle: PodCycle, status: Status) -> None:
+        self._scheduling.undo(cycle, status)
+
+    def _finish_binding(self, done: BindingDone) -> None:
+        cycle, status = done.cycle, done.status
+        if not status.is_success:
+            self._scheduling.undo(cycle, status)
+        if cycle.state.pods_to_activate:
+            pods, cycle.state.pods_to_activate = cycle.state.pods_to_activate, {}
+            self.queue.activate(pods)
+        self._observers.tell(
+            "binding_finished",
+            binding_record(
+                cycle, status.is_success, status.message, status.plugin, self._clock.now()
+            ),
+        )
+
+
+def _cannot_wait_again(
+    pod: Any | None, uid: str, profiles: Profiles
+) -> tuple[WaitOutcome, str] | None:
+    """Why a pod that waited before a restart is not put back on its node, or None."""
+    if pod is None or pod.uid != uid:
+        return WaitOutcome.REMOVED, "the pod was deleted while no worker ran"
+    if pod.node_name:
+        return WaitOutcome.ALLOWED, f"bound to {pod.node_name} before the worker stopped"
+    if pod.scheduler_name not in profiles:
+        return WaitOutcome.REJECTED, f"there is no profile {pod.scheduler_name} any more"
+    return None
