@@ -1,0 +1,118 @@
+"""The HTML pages: server-rendered shells; what moves in them comes from dashboard.api and frames.
+
+A view looks up the run and says which page it is; it never reads what the worker is writing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from dashboard.models import RunState, SchedulerRun, SchedulingCycle
+
+# The pages of one run, in the order of the navigation: (URL name, label).
+NAVIGATION = (
+    ("overview", "Overview"),
+    ("queues", "Queues"),
+    ("heatmap", "Heatmap"),
+    ("decisions", "Decisions"),
+    ("waiting", "Waiting"),
+    ("audit", "Audit"),
+)
+AUDIT_PAGE_SIZE = 50
+
+
+@login_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Every cluster and its runs, and the form that starts a sandbox."""
+    context = {"page": "home", "may_add": request.user.has_perm("dashboard.add_cluster")}
+    return render(request, "pages/home.html", context)
+
+
+@login_required
+@require_safe
+def overview(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _run_page(request, run_id, "overview")
+
+
+@login_required
+@require_safe
+def queues(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _run_page(request, run_id, "queues")
+
+
+@login_required
+@require_safe
+def heatmap(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Live by default; ``?cycle=SEQ`` shows one cycle."""
+    cycle = request.GET.get("cycle", "")
+    if cycle and not (cycle.isascii() and cycle.isdecimal()):
+        raise Http404("A cycle is named by its sequence number.")
+    return _run_page(request, run_id, "heatmap", cycle=cycle)
+
+
+@login_required
+@require_safe
+def decisions(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _run_page(
+        request,
+        run_id,
+        "decisions",
+        outcomes=SchedulingCycle.Outcome.choices,
+        chosen_outcome=request.GET.get("outcome", ""),
+        query=request.GET.get("q", ""),
+    )
+
+
+@login_required
+@require_safe
+def decision(request: HttpRequest, run_id: int, sequence: int) -> HttpResponse:
+    """One cycle; whether it exists is for the API to say, so that a late row can still appear."""
+    return _run_page(request, run_id, "decision", sequence=sequence)
+
+
+@login_required
+@require_safe
+def waiting(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _run_page(request, run_id, "waiting")
+
+
+@login_required
+@require_safe
+def audit(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Who did what to this run, newest first."""
+    run = _get_run(run_id)
+    entries = Paginator(run.audit.select_related("user"), AUDIT_PAGE_SIZE)
+    page = entries.get_page(request.GET.get("page"))
+    pages = entries.get_elided_page_range(page.number, on_each_side=2, on_ends=1)
+    return _run_page(request, run_id, "audit", entries=page, pages=pages)
+
+
+def _run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> HttpResponse:
+    run = _get_run(run_id)
+    context = {
+        "run": run,
+        "page": page,
+        "navigation": NAVIGATION,
+        "clock_speed": _clock_speed(run),
+        "may_control": request.user.has_perm("dashboard.control_run"),
+        "may_decide": request.user.has_perm("dashboard.decide_waitingpod"),
+        **extra,
+    }
+    return render(request, f"pages/{page}.html", context)
+
+
+def _get_run(run_id: int) -> SchedulerRun:
+    return get_object_or_404(SchedulerRun.objects.select_related("cluster"), pk=run_id)
+
+
+def _clock_speed(run: SchedulerRun) -> float:
+    """Seconds of the scheduler's clock per second of a wall clock; 1 until the worker said it."""
+    state = RunState.objects.filter(pk=run.pk).only("clock_speed").first()
+    return state.clock_speed if state and state.clock_speed > 0 else 1.0

@@ -1,0 +1,127 @@
+/**
+ * One run, live: frames into the store, gaps filled over HTTP, views told once per animation
+ * frame, and each frame acknowledged after it is drawn (so a stalled page costs the server nothing).
+ */
+import { ApiError } from "./api.js";
+import { applyFrame, applySnapshot, initialState } from "./store.js";
+
+const RETRY_MS = 1_000;
+
+export class LiveRun {
+  #api;
+  #socket;
+  #clock;
+  #handlers;
+  #topics;
+  #state = initialState();
+  #fetching = new Set();
+  #held = new Map();
+  #changed = new Set();
+  #acks = [];
+  #drawing = false;
+
+  /**
+   * handlers: {change(data, topics), hello(message), status(word), matrix(buffer, ack),
+   * failed(topic, error)}; `topics` are the JSON topics to keep.
+   */
+  constructor({ api, clock, topics, handlers }) {
+    this.#api = api;
+    this.#clock = clock;
+    this.#topics = topics;
+    this.#handlers = handlers;
+  }
+
+  /** What a LiveSocket calls. */
+  socketHandlers() {
+    return {
+      open: () => this.#topics.forEach((topic) => this.#catchUp(topic)),
+      json: (message) => this.#received(message),
+      binary: (buffer) => this.#handlers.matrix?.(buffer, (seq) => this.#socket.send({ ack: seq, topic: "heatmap" })),
+      status: (word) => this.#handlers.status(word),
+    };
+  }
+
+  start(socket) {
+    this.#socket = socket;
+    this.#topics.forEach((topic) => this.#catchUp(topic));
+    socket.connect();
+  }
+
+  get data() {
+    return this.#state.data;
+  }
+
+  /** Put an answer to a POST (the `run` frame, say) in front of the views at once. */
+  put(topic, frame) {
+    const { state, effect } = applyFrame(this.#state, topic, frame);
+    if (effect === "applied") this.#commit(topic, state);
+  }
+
+  #received(message) {
+    if (message.now !== undefined) this.#clock.sample(message.now);
+    if (message.type === "hello") this.#handlers.hello?.(message);
+    else if (this.#topics.includes(message.type)) this.#frame(message.type, message);
+  }
+
+  #frame(topic, frame) {
+    this.#acks.push({ ack: frame.seq, topic });
+    this.#apply(topic, frame);
+    this.#draw();
+  }
+
+  #apply(topic, frame) {
+    const { state, effect } = applyFrame(this.#state, topic, frame);
+    if (effect === "applied") this.#commit(topic, state);
+    if (effect !== "gap") return;
+    this.#held.set(topic, [...(this.#held.get(topic) ?? []), frame]);
+    this.#catchUp(topic);
+  }
+
+  /** Ask the database for everything since what is drawn; then apply what came meanwhile. */
+  async #catchUp(topic) {
+    if (this.#fetching.has(topic)) return;
+    this.#fetching.add(topic);
+    const since = this.#state.last[topic];
+    try {
+      const frame = await this.#api.get(topic, { since });
+      if (frame.now !== undefined) this.#clock.sample(frame.now);
+      const complete = since === undefined || frame.from === undefined || topic === "overview";
+      this.#commit(topic, applySnapshot(this.#state, topic, frame, complete));
+    } catch (error) {
+      this.#failed(topic, error);
+      return;
+    }
+    this.#fetching.delete(topic);
+    const held = this.#held.get(topic) ?? [];
+    this.#held.delete(topic);
+    held.forEach((frame) => this.#apply(topic, frame));
+  }
+
+  #failed(topic, error) {
+    this.#handlers.failed?.(topic, error);
+    const final = error instanceof ApiError && error.status >= 400 && error.status < 500;
+    if (final) return;
+    setTimeout(() => {
+      this.#fetching.delete(topic);
+      this.#catchUp(topic);
+    }, RETRY_MS);
+  }
+
+  #commit(topic, state) {
+    this.#state = state;
+    this.#changed.add(topic);
+    this.#draw();
+  }
+
+  #draw() {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    requestAnimationFrame(() => {
+      this.#drawing = false;
+      const topics = this.#changed;
+      this.#changed = new Set();
+      if (topics.size) this.#handlers.change(this.#state.data, topics);
+      this.#acks.splice(0).forEach((ack) => this.#socket.send(ack));
+    });
+  }
+}

@@ -1,0 +1,3 @@
+import { startRunPage } from "../shell.js";
+
+startRunPage({});

@@ -1,0 +1,3 @@
+import { startChrome } from "../shell.js";
+
+startChrome();

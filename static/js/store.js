@@ -1,0 +1,105 @@
+/**
+ * What the frames of a run add up to. A pure reducer: no DOM, no network, no clock.
+ *
+ * `state.last[topic]` is the commit number up to which a topic is drawn. A frame covers the
+ * commits (from, seq]; a frame that begins later than `last` leaves a gap, which only the
+ * database can fill (docs/design/002-rows-and-frames.md).
+ */
+
+export const MAX_CYCLES = 200;
+export const MAX_SECONDS = 600;
+export const MAX_ENDED = 200;
+const OPEN_STATES = new Set(["waiting", "sent"]);
+
+export function initialState() {
+  return { last: {}, data: {} };
+}
+
+export function isOpen(row) {
+  return OPEN_STATES.has(row.state);
+}
+
+/** Apply one frame that was pushed. Effects: "applied", "old" (nothing new) or "gap". */
+export function applyFrame(state, topic, frame) {
+  const last = state.last[topic];
+  if (last === undefined) return { state, effect: "gap" };
+  if (isState(frame)) {
+    if (frame.seq < last) return { state, effect: "old" };
+    return { state: withTopic(state, topic, frame.seq, frame), effect: "applied" };
+  }
+  if (frame.seq <= last) return { state, effect: "old" };
+  if (frame.from > last) return { state, effect: "gap" };
+  return { state: withTopic(state, topic, frame.seq, merge(topic, state.data[topic], frame)), effect: "applied" };
+}
+
+/** Apply an HTTP answer: `complete` replaces what is known, else it is what changed since `last`. */
+export function applySnapshot(state, topic, frame, complete) {
+  const before = complete ? undefined : state.data[topic];
+  const seq = complete ? frame.seq : Math.max(frame.seq, state.last[topic] ?? 0);
+  return withTopic(state, topic, seq, merge(topic, before, frame));
+}
+
+/** A frame without `from` is the whole state of its topic. */
+function isState(frame) {
+  return frame.from === undefined;
+}
+
+function withTopic(state, topic, seq, data) {
+  return {
+    last: { ...state.last, [topic]: seq },
+    data: { ...state.data, [topic]: data },
+  };
+}
+
+function merge(topic, before, frame) {
+  if (topic === "cycles") return mergeCycles(before, frame);
+  if (topic === "waiting") return mergeWaiting(before, frame);
+  if (topic === "overview") return mergeOverview(before, frame);
+  return frame;
+}
+
+/** Newest first; a row that comes again (its binding ended) replaces the one that is shown. */
+export function mergeCycles(before, frame) {
+  const bySequence = new Map((before?.cycles ?? []).map((row) => [row.sequence, row]));
+  for (const row of frame.cycles) {
+    const known = bySequence.get(row.sequence);
+    if (!known || known.commit_seq <= row.commit_seq) bySequence.set(row.sequence, row);
+  }
+  const cycles = [...bySequence.values()].sort((a, b) => b.sequence - a.sequence);
+  return {
+    cycles: cycles.slice(0, MAX_CYCLES),
+    skipped: (before?.skipped ?? 0) + (frame.skipped ?? 0),
+  };
+}
+
+/** Rows by id; of those that have ended only the latest are kept. */
+export function mergeWaiting(before, frame) {
+  const rows = new Map(before?.rows ?? []);
+  for (const row of frame.pods) {
+    const known = rows.get(row.id);
+    if (!known || known.commit_seq <= row.commit_seq) rows.set(row.id, row);
+  }
+  const ended = [...rows.values()].filter((row) => !isOpen(row)).sort(latestEndFirst);
+  for (const row of ended.slice(MAX_ENDED)) rows.delete(row.id);
+  return { rows, now: frame.now };
+}
+
+export function latestEndFirst(a, b) {
+  return (b.resolved_at ?? 0) - (a.resolved_at ?? 0) || b.commit_seq - a.commit_seq;
+}
+
+/** The series grow by their new seconds; everything else is the latest word. */
+export function mergeOverview(before, frame) {
+  return {
+    ...frame,
+    throughput: mergeSeries(before?.throughput, frame.throughput),
+    depths: mergeSeries(before?.depths, frame.depths),
+  };
+}
+
+function mergeSeries(before = [], more = []) {
+  if (more.length === 0) return before;
+  const since = more[0][0];
+  const kept = before.filter((point) => point[0] < since);
+  return [...kept, ...more].slice(-MAX_SECONDS);
+}
