@@ -366,7 +366,7 @@ def publish(publisher: Publisher, done: Committed, batch: Batch) -> None:
     """The frames of one commit."""
     run = done.run
     samples = frames.overview_frame(
-        run, done.samples_since, done.samples, done.usage, batch.queued
+        run, done.samples_since, done.samples, done.last_usage, batch.queued
     )
     publisher.publish(run.pk, groups.OVERVIEW, samples)
     if done.cycles:

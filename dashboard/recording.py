@@ -92,6 +92,7 @@ class Committed:
     samples: list[SecondSample] = field(default_factory=list)
     listing: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
+    last_usage: dict[str, Any] | None = None
     heatmap: heatmap.Heatmap | None = None
     cycles_since: int = 0
     waiting_since: int = 0
@@ -117,6 +118,7 @@ class BatchWriter:
         self._early: dict[int, BindingRecord] = {}
         self._last_cycles: int | None = None
         self._last_samples: int | None = None
+        self._last_usage: dict[str, Any] | None = None
         #: Node names are shared by most matrices: hash each tuple once.
         self._hashed: tuple[tuple[str, ...], str] = ((), matrices.names_hash(()))
 
@@ -148,6 +150,9 @@ class BatchWriter:
             done.samples = self._write_samples(batch, run.commit_seq)
             self._write_state(batch, done)
         self._early = early
+        if usage is not None:
+            self._last_usage = usage
+        done.last_usage = self._last_usage
         if done.cycles:
             self._last_cycles = run.commit_seq
         if done.samples:
