@@ -1,0 +1,142 @@
+"""A heap whose items are found, replaced and removed by key."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: So many removed entries may lie in the heap before it is rebuilt without them, besides as many
+#: as there are live ones.
+SLACK = 64
+
+
+class _Order(Generic[T]):
+    """The less function, which may be a plugin's and may raise: then the order of entry decides,
+    and the log says so once. An exception inside ``heapq`` would lose an item."""
+
+    __slots__ = ("failed", "less")
+
+    def __init__(self, less: Callable[[T, T], bool]) -> None:
+        self.less = less
+        self.failed = False
+
+    def note_failure(self) -> None:
+        if not self.failed:
+            self.failed = True
+            log.exception("the queue's less function raised; such pods are taken in order of entry")
+
+
+class _Entry(Generic[T]):
+    __slots__ = ("item", "key", "live", "order", "sequence")
+
+    def __init__(self, key: str, item: T, sequence: int, order: _Order[T]) -> None:
+        self.key = key
+        self.item = item
+        self.sequence = sequence
+        self.order = order
+        self.live = True
+
+    def __lt__(self, other: _Entry[T]) -> bool:
+        less = self.order.less
+        try:
+            if less(self.item, other.item):
+                return True
+            if less(other.item, self.item):
+                return False
+        except Exception:  # noqa: BLE001 - see _Order
+            self.order.note_failure()
+        return self.sequence < other.sequence
+
+
+class KeyedHeap(Generic[T]):
+    """Items ordered by ``less``; equal ones in order of entry.
+
+    Removed entries stay in the array, marked, until they come up: add, remove and fix cost
+    O(log n), pop O(log n) amortised.
+    """
+
+    __slots__ = ("_array", "_entries", "_next", "_order")
+
+    def __init__(self, less: Callable[[T, T], bool]) -> None:
+        self._order = _Order(less)
+        self._array: list[_Entry[T]] = []
+        self._entries: dict[str, _Entry[T]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[T]:
+        """All items, in no particular order."""
+        return (entry.item for entry in self._entries.values())
+
+    def get(self, key: str) -> T | None:
+        entry = self._entries.get(key)
+        return None if entry is None else entry.item
+
+    def add(self, key: str, item: T) -> None:
+        """Put an item in; one that has this key already goes out."""
+        self.remove(key)
+        self._push(key, item, self._next)
+        self._next += 1
+
+    def fix(self, key: str, before: T) -> None:
+        """The item under ``key`` was changed in place; ``before`` is a copy from before.
+
+        It keeps its turn among equals.
+        """
+        entry = self._entries[key]
+        item = entry.item
+        less = self._order.less
+        if not less(before, item) and not less(item, before):
+            return
+        entry.item = before  # what is left behind must compare as it did
+        entry.live = False
+        self._push(key, item, entry.sequence)
+
+    def remove(self, key: str) -> T | None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        entry.live = False
+        if len(self._array) > 2 * len(self._entries) + SLACK:
+            self._array = [e for e in self._array if e.live]
+            heapq.heapify(self._array)
+        return entry.item
+
+    def peek(self) -> T | None:
+        """The first item, or None."""
+        array = self._array
+        while array and not array[0].live:
+            heapq.heappop(array)
+        return array[0].item if array else None
+
+    def pop(self) -> T | None:
+        """Take the first item out; None where there is none."""
+        while self._array:
+            entry = heapq.heappop(self._array)
+            if entry.live:
+                del self._entries[entry.key]
+                return entry.item
+        return None
+
+    def ordered(self) -> list[T]:
+        """All items in the order in which they would be popped."""
+        # A sorted array is a heap too; kept, it makes the next sort nearly linear.
+        self._array = [e for e in self._array if e.live]
+        self._array.sort()
+        return [entry.item for entry in self._array]
+
+    def _push(self, key: str, item: T, sequence: int) -> None:
+        entry = _Entry(key, item, sequence, self._order)
+        self._entries[key] = entry
+        heapq.heappush(self._array, entry)

@@ -1,0 +1,49 @@
+"""Clocks: the real one, and one that stands still until it is told to go on."""
+
+from __future__ import annotations
+
+import time
+
+
+class RealClock:
+    """Time of day and the process's monotonic counter."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def perf(self) -> float:
+        return time.perf_counter()
+
+
+class VirtualClock:
+    """A clock for tests and replays: time passes only through ``advance`` and ``set``.
+
+    ``perf`` is the same virtual time, so durations are exact and repeatable.
+    """
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = float(start)
+
+    def now(self) -> float:
+        return self._now
+
+    def perf(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Let ``seconds`` pass.
+
+        Raises:
+            ValueError: ``seconds`` is negative.
+        """
+        self.set(self._now + seconds)
+
+    def set(self, now: float) -> None:
+        """It is ``now`` (seconds since the epoch).
+
+        Raises:
+            ValueError: that lies in the past.
+        """
+        if now < self._now:
+            raise ValueError(f"a clock cannot go back from {self._now} to {now}")
+        self._now = float(now)
