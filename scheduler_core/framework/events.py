@@ -60,6 +60,7 @@ _ACTION_LABELS = {
     ActionType.UPDATE_POD_TOLERATION: "UpdatePodToleration",
     ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
     ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "UpdatePodGeneratedResourceClaim",
+    ActionType.UPDATE_OTHER: "Update",
     ActionType.UPDATE: "Update",
     ActionType.ALL: "All",
 }

@@ -116,7 +116,11 @@ class NodeInfo:
     def _account(self, pod: Pod, sign: int) -> None:
         requested = self.requested
         for name, amount in assigned_requests(pod).items():
-            requested[name] = requested.get(name, 0) + sign * amount
+            total = requested.get(name, 0) + sign * amount
+            if total:
+                requested[name] = total
+            else:  # so that the sums are the same whatever has been here before
+                requested.pop(name, None)
         cpu, memory = nonzero_requests(pod)
         self.nonzero_cpu += sign * cpu
         self.nonzero_memory += sign * memory

@@ -8,6 +8,7 @@ some rows of a table, in an order of its own, gathered when asked for.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
@@ -170,6 +171,7 @@ class NodeTable(NodeInfos):
     """
 
     __slots__ = (
+        "_claims_seen",
         "_derived",
         "_infos",
         "_labels",
@@ -178,16 +180,19 @@ class NodeTable(NodeInfos):
         "_names",
         "_nodes_seen",
         "_taints",
+        "column_affinity",
         "column_allocatable",
         "column_allowed_pods",
         "column_nonzero",
         "column_pods",
         "column_requested",
+        "column_required_anti_affinity",
         "column_unschedulable",
         "resource_columns",
         "resource_names",
         "row_of",
         "static_version",
+        "used_pvcs",
     )
 
     def __init__(self, infos: Sequence[NodeInfo] = ()) -> None:
@@ -228,6 +233,16 @@ class NodeTable(NodeInfos):
     # -- columns -------------------------------------------------------------------------------
 
     @property
+    def rows_with_affinity(self) -> Rows:
+        """intp, ascending: nodes with pods that have pod affinity or anti-affinity."""
+        return np.flatnonzero(self.column_affinity)
+
+    @property
+    def rows_with_required_anti_affinity(self) -> Rows:
+        """intp, ascending: nodes with pods that have required anti-affinity."""
+        return np.flatnonzero(self.column_required_anti_affinity)
+
+    @property
     def taint_column(self) -> InternedColumn[tuple[Taint, ...]]:
         if self._taints is None:
             self._taints = InternedColumn([_taints(info) for info in self._infos])
@@ -263,6 +278,7 @@ class NodeTable(NodeInfos):
     def rebuild(self, infos: Sequence[NodeInfo]) -> None:
         """Take over another list of nodes; every column is made anew."""
         n, r = len(infos), len(self.resource_names)
+        self.static_version += 1
         self._infos: list[NodeInfo] = list(infos)
         self._names: tuple[str, ...] = tuple(info.name for info in infos)
         self.row_of: dict[str, int] = {name: row for row, name in enumerate(self._names)}
@@ -278,6 +294,11 @@ class NodeTable(NodeInfos):
         self.column_pods: Int64 = np.zeros(n, dtype=np.int64)
         self.column_allowed_pods: Int64 = np.zeros(n, dtype=np.int64)
         self.column_unschedulable: Bool = np.zeros(n, dtype=bool)
+        self.column_affinity: Bool = np.zeros(n, dtype=bool)
+        self.column_required_anti_affinity: Bool = np.zeros(n, dtype=bool)
+        #: "namespace/claim" -> number of pods on these nodes that use it.
+        self.used_pvcs: Counter[str] = Counter()
+        self._claims_seen: list[Counter[str]] = [Counter()] * n
         for row, info in enumerate(infos):
             self.refresh_row(row, info)
 
@@ -298,6 +319,19 @@ class NodeTable(NodeInfos):
         self.column_nonzero[row, 0] = info.nonzero_cpu
         self.column_nonzero[row, 1] = info.nonzero_memory
         self.column_pods[row] = len(info.pods)
+        self.column_affinity[row] = bool(info.pods_with_affinity)
+        self.column_required_anti_affinity[row] = bool(info.pods_with_required_anti_affinity)
+        if info.pvc_ref_counts != self._claims_seen[row]:
+            self._refresh_claims(row, info.pvc_ref_counts)
+
+    def _refresh_claims(self, row: int, claims: Counter[str]) -> None:
+        used = self.used_pvcs
+        for claim, count in self._claims_seen[row].items():
+            used[claim] -= count
+            if not used[claim]:
+                del used[claim]
+        used.update(claims)
+        self._claims_seen[row] = claims
 
     def _refresh_static(self, row: int, info: NodeInfo) -> None:
         self._nodes_seen[row] = info.node
