@@ -91,8 +91,6 @@ class SchedulingAlgorithm:
 
     Args:
         tie_breaker: which of several best nodes is taken.
-        percentage_of_nodes_to_score: of the configuration; 100 looks at every node, 0 is adaptive. A
-            profile's own percentage wins.
         score_single_node: score a pod's only feasible node too. The reference does not; recorded
             comparisons and explanations want the figure.
     """
@@ -100,12 +98,10 @@ class SchedulingAlgorithm:
     def __init__(
         self,
         tie_breaker: TieBreaker,
-        percentage_of_nodes_to_score: int = 100,
         *,
         score_single_node: bool = False,
     ) -> None:
         self._tie_breaker = tie_breaker
-        self._percentage = percentage_of_nodes_to_score
         self._score_single_node = score_single_node
         #: Where the next search starts; shared by all profiles, as in the reference.
         self._next_start = 0
@@ -116,12 +112,13 @@ class SchedulingAlgorithm:
         state: CycleState,
         pod: Pod,
         *,
-        percentage: int | None = None,
+        percentage: int = 100,
         preferred_node: str = "",
     ) -> ScheduleResult:
         """PreFilter, Filter, PreScore, Score and choice.
 
         Args:
+            percentage: of the profile; 100 looks at every node, 0 is adaptive.
             preferred_node: tried alone first (nominated by preemption, or held before a restart).
         """
         nodes = framework.nodes
@@ -151,7 +148,7 @@ class SchedulingAlgorithm:
         state: CycleState,
         pod: Pod,
         nodes: NodeInfos,
-        percentage: int | None,
+        percentage: int,
         preferred_node: str,
     ) -> ScheduleResult:
         outcome = framework.run_pre_filter(state, pod)
@@ -206,11 +203,10 @@ class SchedulingAlgorithm:
         state: CycleState,
         pod: Pod,
         nodes: NodeInfos,
-        percentage: int | None,
+        percentage: int,
     ) -> ScheduleResult:
-        share = self._percentage if percentage is None else percentage
         statuses = framework.run_filter(state, pod, nodes)
-        want = len(nodes) if share >= 100 else num_feasible_nodes_to_find(len(nodes), share)
+        want = len(nodes) if percentage >= 100 else num_feasible_nodes_to_find(len(nodes), percentage)
         feasible = np.flatnonzero(statuses.ids == 0)
         if want >= len(nodes):
             return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=len(nodes))

@@ -75,7 +75,7 @@ class Listing:
     def _version(self, waiting: int | None = None) -> tuple[int, int, int]:
         if waiting is None:
             waiting = self._told[2] if self._told else 0
-        return (self._queue.version, self._cache.version, waiting)
+        return (self._queue.version, self._cache.generation, waiting)
 
     def _list(self, now: float, depths: QueueDepths) -> QueueListing:
         pods = self._queue.list_pods()

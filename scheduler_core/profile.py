@@ -22,7 +22,7 @@ class Profiles(Mapping[str, Framework]):
         self, config: SchedulerConfiguration, registry: Registry, services: Services
     ) -> None:
         self._frameworks: dict[str, Framework] = {}
-        self._percentages: dict[str, int | None] = {}
+        self._percentages: dict[str, int] = {}
         for profile in config.profiles:
             name = profile.scheduler_name
             plugins = {
@@ -46,8 +46,8 @@ class Profiles(Mapping[str, Framework]):
     def __len__(self) -> int:
         return len(self._frameworks)
 
-    def percentage(self, name: str) -> int | None:
-        """The profile's own percentageOfNodesToScore, None where the global one counts."""
+    def percentage(self, name: str) -> int:
+        """The profile's percentageOfNodesToScore; 0 is adaptive."""
         return self._percentages[name]
 
     @property

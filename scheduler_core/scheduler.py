@@ -27,7 +27,6 @@ from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.executor import InlineExecutor
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
-from scheduler_core.framework.runtime.registry import Registry
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.framework.status import Status
 from scheduler_core.framework.types import QueuedPodInfo
@@ -80,8 +79,7 @@ class Scheduler:
     """kube-scheduler's loop over the framework.
 
     Args:
-        config: profiles, extenders, backoffs.
-        registry: where plugins come from.
+        config: profiles with their plugins, extenders, backoffs.
         cluster: the API to watch and to write to.
         observers: who is told; see ``ports.Observer``.
         permit_inbox: where people's decisions come from.
@@ -95,7 +93,6 @@ class Scheduler:
     def __init__(
         self,
         config: SchedulerConfiguration,
-        registry: Registry,
         cluster: Cluster,
         *,
         clock: Clock | None = None,
@@ -134,7 +131,7 @@ class Scheduler:
             activate=self._activate,
             emit_event=self._writer.emit_event,
         )
-        self.profiles = Profiles(config, registry, services)
+        self.profiles = Profiles(config, config.registry, services)
         self.queue = SchedulingQueue(
             self.profiles.queue_sort.less,
             self._clock,
@@ -156,7 +153,6 @@ class Scheduler:
         )
         algorithm = SchedulingAlgorithm(
             tie_breaker or SeededRandom(),
-            config.percentage_of_nodes_to_score,
             score_single_node=self._options.score_single_node,
         )
         self._binding = BindingCycle(executor, self._inbox.put)

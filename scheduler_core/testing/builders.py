@@ -27,6 +27,7 @@ from scheduler_core.api import (
     PodGroup,
     PriorityClass,
     format_time,
+    is_extended_resource,
 )
 
 __all__ = [
@@ -163,8 +164,17 @@ class PodBuilder(ObjectBuilder[Pod]):
         return raw
 
     def req(self, requests: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
-        """One more container, with these requests: `.req(cpu="1", ephemeral_storage="1Gi")`."""
-        return self.container(requests=_resources(requests, more))
+        """One more container, with these requests: `.req(cpu="1", ephemeral_storage="1Gi")`.
+
+        Resources that cannot be overcommitted (extended, huge pages) get the limit they need.
+        """
+        asked = _resources(requests, more)
+        fixed = {
+            name: amount
+            for name, amount in asked.items()
+            if is_extended_resource(name) or name.startswith("hugepages-")
+        }
+        return self.container(requests=asked, limits=fixed or None)
 
     def container(
         self,

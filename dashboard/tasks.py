@@ -1,0 +1,64 @@
+"""Celery tasks: argument parsers. The work is in ``runner``, ``sandbox_host`` and services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Task, shared_task
+from celery.signals import worker_ready, worker_shutting_down
+
+from dashboard import loops, retention, runner, sandbox_host
+from dashboard.shutdown import shutting_down
+
+
+@shared_task(bind=True, name="dashboard.tasks.host_sandbox")
+def host_sandbox(self: Task, cluster_id: int) -> None:
+    """Own a sandbox until it is not wanted, or this worker stops."""
+    sandbox_host.host(
+        cluster_id,
+        worker=str(self.request.hostname or ""),
+        stop=shutting_down,
+        on_ready=propose_loops,
+    )
+
+
+@shared_task(bind=True, name="dashboard.tasks.run_scheduler")
+def run_scheduler(self: Task, run_id: int) -> None:
+    """Carry a run until it is not wanted, or this worker stops."""
+    runner.run(run_id, worker=str(self.request.hostname or ""), stop=shutting_down)
+
+
+@shared_task(name="dashboard.tasks.ensure_loops")
+def ensure_loops() -> int:
+    """Propose every sandbox and run that is wanted and not carried."""
+    return propose_loops()
+
+
+@shared_task(name="dashboard.tasks.prune")
+def prune() -> None:
+    """Delete what need not be kept, in small batches."""
+    retention.prune()
+
+
+def propose_loops() -> int:
+    """As the task, on this thread."""
+    return loops.ensure(_send)
+
+
+def _send(task: str, argument: int, queue: str) -> None:
+    options: dict[str, Any] = {"expires": loops.PROPOSAL_SECONDS}
+    if queue:
+        options["queue"] = queue
+    {"host_sandbox": host_sandbox, "run_scheduler": run_scheduler}[task].apply_async(
+        args=(argument,), **options
+    )
+
+
+@worker_shutting_down.connect
+def _stop_loops(**_: Any) -> None:
+    shutting_down.set()
+
+
+@worker_ready.connect
+def _start_loops(**_: Any) -> None:
+    ensure_loops.apply_async(expires=loops.PROPOSAL_SECONDS)

@@ -1,0 +1,99 @@
+"""The kinds that the sandbox stores, and how each behaves on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from scheduler_core.api.errors import FieldError
+from scheduler_core.api.kinds import KINDS
+from scheduler_core.api.validation import validate
+from scheduler_core.ports import Json
+
+__all__ = ["RESOURCES", "Resource"]
+
+#: kinds whose status is written through the status subresource alone
+_WITH_STATUS: Final = frozenset(
+    {
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodDisruptionBudget",
+        "PodGroup",
+        "ReplicaSet",
+        "ReplicationController",
+        "Service",
+        "StatefulSet",
+        "VolumeAttachment",
+    }
+)
+
+#: kinds whose metadata.generation counts the changes of what is asked for (kube-apiserver 1.36)
+_WITH_GENERATION: Final = frozenset(
+    {
+        "Pod",
+        "PodDisruptionBudget",
+        "PodGroup",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind as the server knows it.
+
+    Attributes:
+        also: further apiVersions under which the same kind is accepted.
+        validate: every fault of an object; none means that it is accepted.
+        has_status: an update leaves the status alone, and a status patch leaves the rest alone.
+        has_generation: changes of anything but metadata and status are counted.
+    """
+
+    kind: str
+    api_version: str
+    plural: str
+    namespaced: bool
+    also: tuple[str, ...] = ()
+    validate: Callable[[Json], list[FieldError]] = validate
+    has_status: bool = False
+    has_generation: bool = False
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def qualified(self) -> str:
+        """The resource in messages: `pods`, `podgroups.scheduling.x-k8s.io`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """The kind in messages: `Pod`, `PodGroup.scheduling.x-k8s.io`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+#: kind -> Resource
+RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
+    {
+        kind.kind: Resource(
+            kind.kind,
+            kind.api_version,
+            kind.plural,
+            kind.namespaced,
+            kind.also,
+            has_status=kind.kind in _WITH_STATUS,
+            has_generation=kind.kind in _WITH_GENERATION,
+        )
+        for kind in KINDS.values()
+    }
+)
