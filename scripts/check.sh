@@ -1,6 +1,6 @@
 #!/bin/sh
 # Style, types and layers; every finding of all four tools is shown before it fails.
-cd "$(dirname "$0")/.."
+cd "${0%/*}/.."
 python=.venv/bin/python
 failed=""
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make or refresh .venv: `sh scripts/setup.sh runtime|dev`. Finds a Python, the rest is setup.py.
 set -eu
-cd "$(dirname "$0")/.."
+cd "${0%/*}/.."
 
 new_enough='import sys; sys.exit(sys.version_info < (3, 11))'
 
