@@ -41,7 +41,8 @@ def stale(resource: Resource, name: str) -> ApiError:
     return conflict(
         resource.qualified,
         name,
-        "the object has been modified; please apply your changes to the latest version and try again",
+        "the object has been modified; please apply your changes to the latest version "
+        "and try again",
     )
 
 
@@ -59,7 +60,9 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> ApiE
     # The server names the same fault once in the sentence, however often it is among the causes.
     distinct = list(dict.fromkeys(lines))
     text = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
-    return ApiError(422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {text}', causes)
+    return ApiError(
+        422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {text}', causes
+    )
 
 
 def unknown_kind(kind: str) -> ApiError:

@@ -61,7 +61,7 @@ def name_of(obj: Json) -> str:
 
 
 def namespace_of(obj: Json) -> str:
-    """"" for kinds without namespace."""
+    """ "" for kinds without namespace."""
     return str(obj["metadata"].get("namespace") or "")
 
 

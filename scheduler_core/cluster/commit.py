@@ -1,0 +1,142 @@
+"""When a write counts: at once without a journal, else when the batch that holds it is kept."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from scheduler_core.ports import ApiError
+
+from .errors import unavailable
+from .journal import Journal, Write
+
+__all__ = ["GroupCommit"]
+
+log = logging.getLogger(__name__)
+
+#: how long a batch gathers after the one before it began: few transactions, little waiting
+PACE_SECONDS = 0.02
+#: writes in one batch; what is left goes into the next one
+BATCH_WRITES = 1000
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The writes of one request, and who waits for them."""
+
+    writes: Sequence[Write]
+    done: Future[None] = field(default_factory=Future)
+
+
+class GroupCommit:
+    """One thread that hands accepted writes to the journal in batches.
+
+    A batch is at most `pace` seconds old when it goes to the journal (plus the time that the
+    journal takes for the batch before it). A request's writes are never split over batches.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        committed: Callable[[Sequence[Write]], None],
+        failed: Callable[[], None],
+        lock: threading.RLock,
+        pace: float = PACE_SECONDS,
+    ) -> None:
+        """
+        Args:
+            committed: called on the thread with each batch that is kept.
+            failed: called with `lock` held when the journal failed; nothing that waits was kept.
+            lock: guards acceptance, so that failing and accepting do not overlap.
+        """
+        self._journal = journal
+        self._committed = committed
+        self._failed = failed
+        self._pace = pace
+        self._changed = threading.Condition(lock)
+        self._waiting: deque[_Waiting] = deque()
+        self._last: Future[None] | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
+        self._thread.start()
+
+    def add(self, writes: Sequence[Write]) -> Future[None]:
+        """Queue a request's writes; the future tells when they are kept. With the lock held."""
+        waiting = _Waiting(writes)
+        self._waiting.append(waiting)
+        self._last = waiting.done
+        self._changed.notify()
+        return waiting.done
+
+    @property
+    def last(self) -> Future[None] | None:
+        """The newest request that may not be kept yet. With the lock held."""
+        return self._last
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the caller is the journal's thread, which must not wait for itself."""
+        return threading.current_thread() is self._thread
+
+    def close(self) -> None:
+        """Hand over what waits, then end the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if not self.is_own_thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        began = 0.0
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                closing = self._closed
+            rest = began + self._pace - time.monotonic()
+            if rest > 0 and not closing:
+                time.sleep(rest)
+            began = time.monotonic()
+            self._commit(self._take())
+
+    def _take(self) -> list[_Waiting]:
+        batch: list[_Waiting] = []
+        size = 0
+        with self._changed:
+            while self._waiting:
+                fits = size + len(self._waiting[0].writes) <= BATCH_WRITES
+                if batch and not fits:
+                    break
+                waiting = self._waiting.popleft()
+                batch.append(waiting)
+                size += len(waiting.writes)
+        return batch
+
+    def _commit(self, batch: Sequence[_Waiting]) -> None:
+        writes = [write for waiting in batch for write in waiting.writes]
+        try:
+            self._journal.append(writes)
+        except Exception as error:
+            log.exception("the journal of the sandbox failed; %d writes are refused", len(writes))
+            self._refuse(batch, unavailable(f"the sandbox cannot keep its writes: {error}"))
+            return
+        self._committed(writes)
+        for waiting in batch:
+            waiting.done.set_result(None)
+
+    def _refuse(self, batch: Sequence[_Waiting], error: ApiError) -> None:
+        with self._changed:
+            # What was accepted meanwhile was judged against writes that are no more.
+            refused = [*batch, *self._waiting]
+            self._waiting.clear()
+            self._last = None
+            self._failed()
+        for waiting in refused:
+            waiting.done.set_exception(error)
