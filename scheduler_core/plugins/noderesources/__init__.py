@@ -1,0 +1,1 @@
+"""Plugins that look at resource requests: NodeResourcesFit and NodeResourcesBalancedAllocation."""

@@ -1,0 +1,52 @@
+"""The plugins that come with the scheduler.
+
+So far these default plugins of kube-scheduler 1.36, in the order of its default profile, and two
+that a configuration has to name. The volume plugins, PodTopologySpread, InterPodAffinity,
+DynamicResources, DefaultPreemption and NodeDeclaredFeatures are not among them yet (issue 3); a
+default profile consists of those default plugins that the registry has.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.runtime.registry import Registry
+from scheduler_core.plugins.coscheduling import Coscheduling
+from scheduler_core.plugins.default_binder import DefaultBinder
+from scheduler_core.plugins.image_locality import ImageLocality
+from scheduler_core.plugins.manual_approval import ManualApproval
+from scheduler_core.plugins.node_affinity import NodeAffinity
+from scheduler_core.plugins.node_name import NodeName
+from scheduler_core.plugins.node_ports import NodePorts
+from scheduler_core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler_core.plugins.noderesources.balanced_allocation import (
+    NodeResourcesBalancedAllocation,
+)
+from scheduler_core.plugins.noderesources.fit import NodeResourcesFit
+from scheduler_core.plugins.priority_sort import PrioritySort
+from scheduler_core.plugins.scheduling_gates import SchedulingGates
+from scheduler_core.plugins.taint_toleration import TaintToleration
+
+__all__ = ["IN_TREE", "in_tree_registry"]
+
+IN_TREE: Final[tuple[type[Plugin], ...]] = (
+    SchedulingGates,
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+    Coscheduling,
+    ManualApproval,
+)
+
+
+def in_tree_registry() -> Registry:
+    """A new registry of all in-tree plugins; callers may add their own."""
+    return Registry(*IN_TREE)
