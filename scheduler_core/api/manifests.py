@@ -143,47 +143,62 @@ def parse_documents(text: str, source: str = "text") -> list[Any]:
 def _documents(text: str, source: str) -> Iterator[_Document]:
     number = 0
     try:
-        _check_depth(text, source)
+        _scan(text, source)
         loader = _Loader(text)
         while loader.check_node():
+            number += 1
             node = loader.get_node()
             if node is None:
                 return
-            number += 1
             _check_nodes(node, source, number)
-            data = loader.construct_document(node)
+            data = _construct(loader, node, source, number)
             if data is not None:
                 yield _Document(data, node, source, number)
     except yaml.MarkedYAMLError as error:
-        # What cannot be constructed was already counted; what cannot be parsed comes next.
-        counted = isinstance(error, yaml.constructor.ConstructorError)
-        subject = f"{source}, document {number if counted else number + 1}"
-        mark = error.problem_mark or error.context_mark
-        if mark is not None:
-            subject += f", line {min(mark.line, text.rstrip().count(chr(10))) + 1}"
-        problem = " ".join(filter(None, (error.context, error.problem)))
-        raise InvalidObject("", f"not YAML: {problem}", subject=subject) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, InvalidObject):
-            raise
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InvalidObject("", f"not YAML: {reason}", subject=source) from error
+        raise _not_yaml(error, text, source, number) from error
+    except yaml.YAMLError as error:
+        raise InvalidObject("", f"not YAML: {error}", subject=source) from error
+    except UnicodeEncodeError as error:
+        reason = f"not UTF-8 text (character {error.start})"
+        raise InvalidObject("", reason, subject=source) from error
 
 
-def _check_depth(text: str, source: str) -> None:
-    """Refuses text that is nested too deeply, before anything recursive looks at it."""
-    depth = 0
-    for event in yaml.parse(text, _Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MOST_LEVELS:
-                line = event.start_mark.line + 1 if event.start_mark else 1
-                subject = f"{source}, line {line}"
-                raise InvalidObject(
-                    "", f"nested deeper than {_MOST_LEVELS} levels", subject=subject
-                )
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+def _construct(loader: _Loader, node: yaml.Node, source: str, number: int) -> Any:
+    try:
+        return loader.construct_document(node)
+    except (KeyError, ValueError) as error:
+        # A scalar that is tagged as something it is not, or a number of thousands of digits.
+        raise _refused(node, f"not YAML: {error}", source, number) from error
+
+
+def _scan(text: str, source: str) -> None:
+    """Refuses bad syntax and deep nesting, before anything recursive looks at the text."""
+    depth = number = 0
+    try:
+        for event in yaml.parse(text, _Loader):
+            if isinstance(event, yaml.DocumentStartEvent):
+                number += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > _MOST_LEVELS:
+                    line = event.start_mark.line + 1 if event.start_mark else 1
+                    subject = f"{source}, document {number}, line {line}"
+                    reason = f"nested deeper than {_MOST_LEVELS} levels"
+                    raise InvalidObject("", reason, subject=subject)
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(error, text, source, max(number, 1)) from error
+
+
+def _not_yaml(error: yaml.MarkedYAMLError, text: str, source: str, number: int) -> InvalidObject:
+    subject = f"{source}, document {number}"
+    mark = error.problem_mark or error.context_mark
+    if mark is not None:
+        # The end of the text may count as a line of its own.
+        subject += f", line {min(mark.line, text.rstrip().count(chr(10))) + 1}"
+    problem = " ".join(filter(None, (error.context, error.problem)))
+    return InvalidObject("", f"not YAML: {problem}", subject=subject)
 
 
 def _check_nodes(root: yaml.Node, source: str, number: int) -> None:
