@@ -148,9 +148,7 @@ class ClusterEventWithHint:
 
 
 WILDCARD_EVENT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
-UNSCHEDULABLE_TIMEOUT = ClusterEvent(
-    EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout"
-)
+UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
 BACKOFF_COMPLETE = "BackoffComplete"
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
@@ -161,3 +159,4 @@ NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
+UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_OTHER)

@@ -1,0 +1,45 @@
+"""Gates: PreEnqueue plugins, which decide whether a pod may wait for scheduling at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from scheduler_core.framework.interface import PreEnqueuePlugin
+from scheduler_core.framework.status import Status, error
+from scheduler_core.framework.types import QueuedPodInfo
+
+log = logging.getLogger(__name__)
+
+
+class Gates:
+    """The PreEnqueue plugins of each profile."""
+
+    def __init__(self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]]) -> None:
+        self._plugins = {profile: tuple(p) for profile, p in plugins.items()}
+
+    def check(self, info: QueuedPodInfo) -> None:
+        """Set or clear ``gating_plugin``: the first plugin that does not answer Success.
+
+        The plugin that held the pod last is asked first. It counts as one that rejected the pod.
+        """
+        plugins = self._plugins.get(info.pod.scheduler_name, ())
+        if info.gating_plugin:
+            plugins = tuple(sorted(plugins, key=lambda p: p.name != info.gating_plugin))
+        for plugin in plugins:
+            status = _ask(plugin, info)
+            if not status.is_success:
+                info.unschedulable_plugins.add(plugin.name)
+                info.gating_plugin = plugin.name
+                info.gating_message = status.message
+                return
+        info.gating_plugin = ""
+        info.gating_message = ""
+
+
+def _ask(plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> Status:
+    try:
+        return plugin.pre_enqueue(info.pod)
+    except Exception as exc:
+        log.exception("PreEnqueue plugin %s raised for pod %s", plugin.name, info.key)
+        return error(f'running PreEnqueue plugin "{plugin.name}": {exc}', plugin.name)

@@ -1,0 +1,253 @@
+"""Event handlers: from watch events to informers, cache and scheduling queue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, cast
+
+from scheduler_core.api import KINDS, InvalidObject, KubeObject, Node, Pod
+from scheduler_core.backend.cache import Cache, CacheError
+from scheduler_core.backend.informers import Informers
+from scheduler_core.backend.object_changes import node_change_events, pod_change_events
+from scheduler_core.backend.queue import SchedulingQueue
+from scheduler_core.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from scheduler_core.ports import WatchEvent
+
+log = logging.getLogger(__name__)
+
+#: Kinds that move pods by a plain Add, Update or Delete event.
+EVENT_RESOURCES: Mapping[str, EventResource] = {
+    "PersistentVolume": EventResource.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": EventResource.PERSISTENT_VOLUME_CLAIM,
+    "CSINode": EventResource.CSI_NODE,
+    "CSIDriver": EventResource.CSI_DRIVER,
+    "VolumeAttachment": EventResource.VOLUME_ATTACHMENT,
+    "CSIStorageCapacity": EventResource.CSI_STORAGE_CAPACITY,
+    "StorageClass": EventResource.STORAGE_CLASS,
+    "PodGroup": EventResource.POD_GROUP,
+}
+
+OnInvalid = Callable[[str, str, str], None]
+OnWaitingPodDeleted = Callable[[Pod], bool]
+
+
+def _ignore_invalid(kind: str, key: str, message: str) -> None:
+    """For schedulers that leave malformed objects to the log."""
+
+
+def _nobody_waits(pod: Pod) -> bool:
+    return False
+
+
+class EventHandlers:
+    """Keeps what the scheduler knows in step with the cluster (kube-scheduler 1.36).
+
+    Args:
+        profiles: schedulerNames that this scheduler is responsible for; other pods without a node
+            are not queued, but count once they are bound.
+        on_waiting_pod_deleted: called with a deleted pod; True if it waited at Permit and its wait
+            was ended.
+        on_invalid: called with kind, key and reason for an object that cannot be read. Its last
+            good version, if there is one, stays.
+
+    ``handle`` raises nothing for what comes from the cluster.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        informers: Informers,
+        profiles: Collection[str],
+        on_waiting_pod_deleted: OnWaitingPodDeleted = _nobody_waits,
+        on_invalid: OnInvalid = _ignore_invalid,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._informers = informers
+        self._profiles = frozenset(profiles)
+        self._on_waiting_pod_deleted = on_waiting_pod_deleted
+        self._on_invalid = on_invalid
+        #: Kinds whose initial list has been delivered.
+        self.synced: set[str] = set()
+
+    def handle(self, event: WatchEvent) -> None:
+        """Take one watch event in."""
+        if event.type == "SYNCED":
+            self.synced.add(event.kind)
+            return
+        if event.type == "DELETED":
+            # By key alone, so that an object that can no longer be read goes too.
+            known = self._informers.informer(event.kind).get(_key_of(event))
+            if known is not None:
+                self._apply(event.kind, known, None)
+            return
+        new = self._parse(event)
+        if new is None:
+            return
+        known = self._informers.informer(event.kind).get(new.key)
+        if known is None or not _is_same_version(known, new):
+            self._apply(event.kind, known, new)
+
+    def _parse(self, event: WatchEvent) -> KubeObject | None:
+        kind = KINDS.get(event.kind)
+        if kind is None:
+            self._reject(event, f"{event.kind} is not a known kind")
+            return None
+        try:
+            return kind.parse(event.object)
+        except InvalidObject as exc:
+            self._reject(event, str(exc))
+            return None
+
+    def _reject(self, event: WatchEvent, message: str) -> None:
+        log.warning("%s ignored: %s", event.kind, message)
+        self._on_invalid(event.kind, _key_of(event), message)
+
+    def _apply(self, kind: str, old: Any, new: Any) -> None:
+        if kind == "Pod":
+            self._pod(old, None if new is not None and new.is_terminal else new)
+        elif kind == "Node":
+            self._node(old, new)
+        else:
+            self._other(kind, old, new)
+
+    # -- pods --------------------------------------------------------------------------------------
+
+    def _pod(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod that ended has left, as if it had been deleted: it holds nothing any more."""
+        if old is not None and (new is None or _is_another(old, new)):
+            self._informers.informer("Pod").delete(old.key)
+            self._pod_left(old)
+            old = None
+        if new is None:
+            return
+        self._informers.informer("Pod").set(new)
+        if new.is_assigned and (old is None or not old.is_assigned):
+            self._pod_bound(old, new)
+        elif new.is_assigned:
+            self._bound_pod_changed(cast(Pod, old), new)
+        elif new.scheduler_name not in self._profiles:
+            return
+        elif old is None:
+            self._queue.move_all_to_active_or_backoff_queue(UNSCHEDULABLE_POD_ADD, None, new)
+            self._queue.add(new)
+        else:
+            self._queued_pod_changed(old, new)
+
+    def _pod_bound(self, old: Pod | None, new: Pod) -> None:
+        self._tell_cache(self._cache.add_pod, new)
+        if old is not None:
+            self._queue.delete(old)
+        self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, None, new)
+
+    def _bound_pod_changed(self, old: Pod, new: Pod) -> None:
+        self._tell_cache(self._cache.update_pod, new)
+        for event in pod_change_events(old, new):
+            self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+
+    def _queued_pod_changed(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed_pod(new):
+            return
+        self._queue.update(old, new)
+        if old.nominated_node_name and old.nominated_node_name != new.nominated_node_name:
+            self._nomination_gone(old)
+
+    def _pod_left(self, pod: Pod) -> None:
+        if pod.is_assigned:
+            self._tell_cache(self._cache.remove_pod, pod)
+            self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, pod, None)
+            return
+        self._queue.delete(pod)
+        if self._cache.is_assumed_pod(pod):
+            self._assumed_pod_left(pod)
+        elif pod.nominated_node_name:
+            self._nomination_gone(pod)
+
+    def _assumed_pod_left(self, pod: Pod) -> None:
+        """It held a node without being bound: who waits for room may have it now."""
+        assumed = self._cache.get_pod(pod) or pod
+        if not self._on_waiting_pod_deleted(pod):
+            self._tell_cache(self._cache.forget_pod, assumed)
+        self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, assumed, None)
+
+    def _nomination_gone(self, pod: Pod) -> None:
+        """A nominated pod counts as if it ran, for pods of its priority and below."""
+        self._queue.move_all_to_active_or_backoff_queue(
+            ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority
+        )
+
+    def _tell_cache(self, change: Callable[[Pod], None], pod: Pod) -> None:
+        try:
+            change(pod)
+        except CacheError:
+            log.exception("pod %s", pod.key)
+
+    # -- nodes and the rest ------------------------------------------------------------------------
+
+    def _node(self, old: Node | None, new: Node | None) -> None:
+        informer = self._informers.informer("Node")
+        if new is None:
+            if old is not None:
+                informer.delete(old.key)
+                self._cache.remove_node(old)
+                self._queue.move_all_to_active_or_backoff_queue(NODE_DELETE, old, None)
+            return
+        informer.set(new)
+        self._cache.update_node(new)
+        if old is None:
+            self._queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, new)
+            return
+        for event in node_change_events(old, new):
+            self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+
+    def _other(self, kind: str, old: Any, new: Any) -> None:
+        informer = self._informers.informer(kind)
+        if new is None:
+            informer.delete(old.key)
+        else:
+            informer.set(new)
+        resource = EVENT_RESOURCES.get(kind)
+        if resource is not None:
+            event = ClusterEvent(resource, _action(old, new))
+            self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+
+
+def _action(old: Any, new: Any) -> ActionType:
+    if old is None:
+        return ActionType.ADD
+    return ActionType.DELETE if new is None else ActionType.UPDATE
+
+
+def _is_same_version(old: KubeObject, new: KubeObject) -> bool:
+    """A relist shows objects again that have not changed."""
+    version = new.resource_version
+    return bool(version) and version == old.resource_version and old.uid == new.uid
+
+
+def _is_another(old: Pod, new: Pod) -> bool:
+    """A namesake, or a pod on another node: its deletion was not seen. A bound pod never changes
+    its node, so the latter is nothing that a cluster does; counting it once is what matters."""
+    return old.uid != new.uid or (old.is_assigned and old.node_name != new.node_name)
+
+
+def _key_of(event: WatchEvent) -> str:
+    """The object's key as far as it can be told from malformed JSON."""
+    meta = event.object.get("metadata")
+    if not isinstance(meta, Mapping):
+        return ""
+    name, namespace = str(meta.get("name") or ""), str(meta.get("namespace") or "")
+    kind = KINDS.get(event.kind)
+    if kind is not None and not kind.namespaced:
+        return name
+    return f"{namespace or 'default'}/{name}"
