@@ -126,9 +126,7 @@ class SchedulingAlgorithm:
             diagnosis = Diagnosis(pre_filter_status=unresolvable(NO_NODES_AVAILABLE))
             fit_error = FitError(pod, 0, diagnosis)
             return ScheduleResult(nodes, unresolvable(NO_NODES_AVAILABLE), fit_error=fit_error)
-        found = self._find_nodes_that_fit(
-            framework, state, pod, nodes, percentage, preferred_node
-        )
+        found = self._find_nodes_that_fit(framework, state, pod, nodes, percentage, preferred_node)
         if not found.status.is_success:
             return found
         if not len(found.feasible):
@@ -206,7 +204,9 @@ class SchedulingAlgorithm:
         percentage: int,
     ) -> ScheduleResult:
         statuses = framework.run_filter(state, pod, nodes)
-        want = len(nodes) if percentage >= 100 else num_feasible_nodes_to_find(len(nodes), percentage)
+        want = (
+            len(nodes) if percentage >= 100 else num_feasible_nodes_to_find(len(nodes), percentage)
+        )
         feasible = np.flatnonzero(statuses.ids == 0)
         if want >= len(nodes):
             return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=len(nodes))

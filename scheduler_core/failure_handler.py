@@ -41,7 +41,7 @@ class FailureHandler:
         cycle.info.pod = latest
         self._queue.add_unschedulable_if_not_present(cycle.info)
         if nominating.override:
-            self._nominate(latest, nominating.node_name)
+            self._nominate(latest, nominating)
         self._tell(cycle, latest, nominating)
 
     def _describe(self, cycle: PodCycle) -> None:
@@ -67,9 +67,9 @@ class FailureHandler:
             return None
         return latest  # type: ignore[no-any-return]
 
-    def _nominate(self, pod: Pod, node_name: str) -> None:
-        if node_name:
-            self._queue.nominator.add(pod, node_name)
+    def _nominate(self, pod: Pod, nominating: NominatingInfo) -> None:
+        if nominating.node_name:
+            self._queue.nominator.add(pod, nominating)
         else:
             self._queue.nominator.delete(pod)
 

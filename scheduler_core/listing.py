@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
 from scheduler_core.backend.snapshot import Snapshot
-from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.observers import ObserverSet
 from scheduler_core.ports import Clock
-from scheduler_core.records import (
-    ClusterUsage,
-    PodRef,
-    QueueDepths,
-    QueuedPod,
-    QueueListing,
-)
+from scheduler_core.records import ClusterUsage, QueueDepths
 
 #: Listing may use at most one part in this many of the loop's time.
 TIME_SHARE = 50
@@ -62,7 +56,7 @@ class Listing:
         started = perf_counter()
         self._told = version
         if self._observers.wants("queues_listed"):
-            self._observers.tell("queues_listed", self._list(now, current))
+            self._observers.tell("queues_listed", replace(self._queue.list_pods(), depths=current))
         if self._observers.wants("usage_changed"):
             self._snapshot.update(self._cache)
             self._observers.tell("usage_changed", self._usage(now))
@@ -77,17 +71,6 @@ class Listing:
             waiting = self._told[2] if self._told else 0
         return (self._queue.version, self._cache.generation, waiting)
 
-    def _list(self, now: float, depths: QueueDepths) -> QueueListing:
-        pods = self._queue.list_pods()
-        return QueueListing(
-            at=now,
-            depths=depths,
-            active=_lines(pods.active),
-            backoff=_lines(pods.backoff),
-            unschedulable=_lines(pods.unschedulable),
-            gated=_lines(pods.gated),
-        )
-
     def _usage(self, now: float) -> ClusterUsage:
         nodes = self._snapshot.nodes
         return ClusterUsage(
@@ -99,22 +82,3 @@ class Listing:
             pods=nodes.pod_count.copy(),
             allowed_pods=nodes.allowed_pod_number.copy(),
         )
-
-
-def _lines(infos: Sequence[QueuedPodInfo]) -> tuple[QueuedPod, ...]:
-    return tuple(_line(info, position) for position, info in enumerate(infos, start=1))
-
-
-def _line(info: QueuedPodInfo, position: int) -> QueuedPod:
-    pod = info.pod
-    return QueuedPod(
-        pod=PodRef(pod.uid, pod.namespace, pod.name),
-        position=position,
-        priority=pod.priority,
-        attempts=info.attempts,
-        added_at=info.timestamp,
-        backoff_until=info.backoff_until,
-        plugin=info.gating_plugin or info.reason_plugin,
-        reason=info.gating_message if info.gated else info.reason,
-        pod_group=pod.pod_group_key,
-    )

@@ -172,7 +172,7 @@ class Cluster(Protocol):
 
     def emit_event(
         self,
-        regarding: Json,
+        regarding: Mapping[str, Any],
         *,
         type: Literal["Normal", "Warning"],
         reason: str,

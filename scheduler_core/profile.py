@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler_core.config import SchedulerConfiguration
-from scheduler_core.framework.interface import PreEnqueuePlugin, QueueSortPlugin
 from scheduler_core.framework.events import ClusterEventWithHint
+from scheduler_core.framework.interface import PreEnqueuePlugin, QueueSortPlugin
 from scheduler_core.framework.runtime.framework import Framework, ProfileError, Services
 from scheduler_core.framework.runtime.registry import Registry
 

@@ -200,6 +200,4 @@ class SchedulingCycle:
         pods: Mapping[str, Pod] = cycle.state.pods_to_activate
         if pods:
             cycle.state.pods_to_activate = {}
-            self._parts.queue.activate(pods)
-
-
+            self._parts.queue.activate(pods.values())

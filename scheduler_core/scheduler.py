@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
 from scheduler_core.api import Pod
 from scheduler_core.api_writer import ApiWriter
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
-from scheduler_core.backend.queue.nominator import Nominator
 from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
 from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.binding_cycle import BindingCycle, BindingDone
@@ -56,6 +54,8 @@ MAX_MESSAGES_PER_TURN = 2_000
 MAX_IDLE = 0.5
 
 Message = WatchEvent | BindingDone
+
+GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,9 @@ class Scheduler:
         self.informers = Informers()
         self.waiting_pods = WaitingPodsMap()
         self._writer = ApiWriter(cluster, executor)
-        nominator = Nominator()
         services = Services(
             snapshot=self.snapshot,
             informers=self.informers,
-            nominator=nominator,
             waiting_pods=self.waiting_pods,
             cluster=cluster,
             clock=self._clock,
@@ -139,8 +137,9 @@ class Scheduler:
             hints=self.profiles.queueing_hints(),
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
-            nominator=nominator,
+            pods=self.informers.informer("Pod"),
         )
+        services.nominator = self.queue.nominator
         failures = FailureHandler(self.queue, self.informers.informer("Pod"), self._writer)
         parts = Parts(
             self.cache,
@@ -195,7 +194,7 @@ class Scheduler:
     def watched_kinds(self) -> tuple[str, ...]:
         """Nodes first: pods that are bound want to find theirs."""
         kinds = ["Namespace", "Node", "PodGroup", "PriorityClass"]
-        kinds += [k for k in self.informers.kinds() if k not in (*kinds, "Pod")]
+        kinds += [k for k in self.informers.kinds if k not in (*kinds, "Pod")]
         return (*kinds, "Pod")
 
     def stop(self) -> None:
@@ -227,9 +226,7 @@ class Scheduler:
     def next_sequence(self) -> int:
         return self._sequence
 
-    def run(
-        self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None
-    ) -> None:
+    def run(self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None) -> None:
         """Loop until ``should_stop()``; ``tick`` runs once per turn (lease, desired state)."""
         while not should_stop():
             tick()
@@ -258,7 +255,7 @@ class Scheduler:
         worked |= self._apply_decisions()
         worked |= self.waiting_room.expire(self._clock.now())
         worked |= self.waiting_room.settle()
-        worked |= self.queue.flush()
+        self.queue.flush()
         if self._ready():
             worked |= self._restore_one() or self._schedule_next()
         worked |= self.waiting_room.settle()
@@ -277,15 +274,7 @@ class Scheduler:
 
     def depths(self) -> QueueDepths:
         """Pods in each place."""
-        counts = self.queue.depths()
-        return QueueDepths(
-            active=counts.active,
-            backoff=counts.backoff,
-            unschedulable=counts.unschedulable,
-            gated=counts.gated,
-            in_flight=counts.in_flight,
-            waiting=len(self.waiting_pods),
-        )
+        return replace(self.queue.depths(), waiting=len(self.waiting_pods))
 
     def _ready(self) -> bool:
         """Nothing is scheduled before every kind has been listed once."""
@@ -329,13 +318,13 @@ class Scheduler:
         for uid in self.waiting_room.restored_uids():
             record = self.waiting_room.restored(uid)
             assert record is not None
-            pod = self.informers.informer("Pod").get(record.pod.key)
+            pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
             reason = _cannot_wait_again(pod, uid, self.profiles)
-            if reason:
-                self.waiting_room.drop_restored(uid, *reason)
+            if pod is None or reason is not None:
+                self.waiting_room.drop_restored(uid, *(reason or GONE))
                 continue
-            info = self.queue.take(pod)
-            self._schedule(info, record)
+            self.queue.delete(pod)
+            self._schedule(QueuedPodInfo(pod, timestamp=record.since, attempts=1), record)
             if self.waiting_room.restored(uid) is not None:
                 self.waiting_room.drop_restored(
                     uid,
@@ -346,7 +335,7 @@ class Scheduler:
         return False
 
     def _activate(self, pods: Mapping[str, Pod]) -> None:
-        self.queue.activate(pods)
+        self.queue.activate(pods.values())
 
     # -- after Permit ----------------------------------------------------------------------------
 
@@ -363,7 +352,7 @@ class Scheduler:
             self._scheduling.undo(cycle, status)
         if cycle.state.pods_to_activate:
             pods, cycle.state.pods_to_activate = cycle.state.pods_to_activate, {}
-            self.queue.activate(pods)
+            self.queue.activate(pods.values())
         self._observers.tell(
             "binding_finished",
             binding_record(
@@ -373,11 +362,11 @@ class Scheduler:
 
 
 def _cannot_wait_again(
-    pod: Any | None, uid: str, profiles: Profiles
+    pod: Pod | None, uid: str, profiles: Profiles
 ) -> tuple[WaitOutcome, str] | None:
     """Why a pod that waited before a restart is not put back on its node, or None."""
     if pod is None or pod.uid != uid:
-        return WaitOutcome.REMOVED, "the pod was deleted while no worker ran"
+        return GONE
     if pod.node_name:
         return WaitOutcome.ALLOWED, f"bound to {pod.node_name} before the worker stopped"
     if pod.scheduler_name not in profiles:

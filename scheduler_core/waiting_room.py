@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from scheduler_core.api import Pod
 from scheduler_core.cycle_record import MANUAL_APPROVAL, waiting_record
 from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
@@ -144,12 +145,14 @@ class WaitingRoom:
             waiting.resolved_by = f"user:{decision.user}"
         self._observers.tell("decision_applied", decision, True, "approved")
 
-    def remove(self, uid: str) -> None:
-        """The pod was deleted in the API."""
-        waiting = self._pods.get(uid)
-        if waiting is not None:
-            waiting.reject("", "removed")
-        self.drop_restored(uid, WaitOutcome.REMOVED, "the pod was deleted")
+    def remove(self, pod: Pod) -> bool:
+        """The pod was deleted in the API; whether it waited here."""
+        self.drop_restored(pod.uid, WaitOutcome.REMOVED, "the pod was deleted")
+        waiting = self._pods.get(pod.uid)
+        if waiting is None:
+            return False
+        waiting.reject("", "removed")
+        return True
 
     def next_deadline(self) -> float | None:
         self._forget_stale_deadlines()

@@ -79,7 +79,8 @@ class Nominator(Protocol):
 
     def nominated_node_for_pod(self, pod: Pod) -> str: ...
 
-    def nodes_with_nominated_pods(self) -> Iterable[str]: ...
+    def nominated_nodes(self) -> Iterable[str]:
+        """Names of the nodes that have nominated pods."""
 
 
 class Handle(Protocol):

@@ -151,7 +151,7 @@ def run_filter_one(
 def rows_with_nominated_pods(nominator: Nominator, pod: Pod, nodes: NodeInfos) -> list[int]:
     """Rows whose nominated pods of equal or higher priority must be counted in."""
     rows = []
-    for name in nominator.nodes_with_nominated_pods():
+    for name in nominator.nominated_nodes():
         if _competitors(nominator, pod, name):
             row = nodes.index_of(name)
             if row >= 0:

@@ -55,18 +55,19 @@ class InformerSource(Protocol):
     def informer(self, kind: str) -> Informer: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Services:
-    """What all profiles of a scheduler share."""
+    """What all profiles of a scheduler share. ``nominator`` belongs to the queue, which is made from
+    the profiles' plugins: the Scheduler sets it before the first cycle."""
 
     snapshot: SnapshotLister
     informers: InformerSource
-    nominator: Nominator
     waiting_pods: WaitingPodsMap
     cluster: Cluster
     clock: Clock
     activate: Callable[[Mapping[str, Pod]], None]
     emit_event: Callable[..., None]
+    nominator: Nominator | None = None
 
 
 class ProfileError(ValueError):
@@ -250,7 +251,10 @@ class Framework:
 
     @property
     def nominator(self) -> Nominator:
-        return self._services.nominator
+        nominator = self._services.nominator
+        if nominator is None:
+            raise RuntimeError("there is no scheduling queue yet")
+        return nominator
 
     def informer(self, kind: str) -> Informer:
         return self._services.informers.informer(kind)

@@ -95,7 +95,8 @@ def run_score(
 
 def _score_error(plugin: str, exc: BaseException) -> Status:
     return error(
-        f'running Score plugins: plugin "{plugin}" failed with: {str(exc) or type(exc).__name__}', plugin
+        f'running Score plugins: plugin "{plugin}" failed with: {str(exc) or type(exc).__name__}',
+        plugin,
     )
 
 

@@ -109,9 +109,7 @@ class WaitingPod:
             f"rejected due to timeout after waiting {go_duration(first.timeout)} "
             f"at plugin {first.plugin}"
         )
-        self._resolve(
-            unschedulable(text, plugin=first.plugin), WaitOutcome.TIMED_OUT, first.plugin
-        )
+        self._resolve(unschedulable(text, plugin=first.plugin), WaitOutcome.TIMED_OUT, first.plugin)
         return True
 
     def _resolve(self, status: Status, outcome: WaitOutcome, plugin: str) -> None:

@@ -1,0 +1,137 @@
+"""DatabaseJournal: a sandbox's writes as SandboxWrite rows, and snapshots that bound the replay."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import orjson
+from django.db import connection, transaction
+
+from dashboard.leases import Fence
+from dashboard.models import Sandbox, SandboxSnapshot, SandboxWrite
+from scheduler_core.cluster.journal import StoreSnapshot, Write
+
+#: Snapshots kept: the newest, and one before it in case somebody still reads from there.
+SNAPSHOTS_KEPT: Final = 2
+#: Rows read at a time when a sandbox is restored.
+READ_CHUNK: Final = 2_000
+
+
+class DatabaseJournal:
+    """Keeps the writes of one sandbox, under the lease of its owner.
+
+    Args:
+        workload_state: how far the workload has come; stored with each batch, so that a restart
+            goes on from where the objects are.
+    """
+
+    def __init__(
+        self, cluster_id: int, fence: Fence, workload_state: Callable[[], dict[str, Any] | None]
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._fence = fence
+        self._workload_state = workload_state
+
+    def append(self, writes: Sequence[Write]) -> None:
+        """Keep all writes in one transaction.
+
+        Raises:
+            FencedError: the sandbox has another owner by now.
+            django.db.Error: nothing was kept.
+        """
+        try:
+            with transaction.atomic():
+                self._fence.check()
+                SandboxWrite.objects.bulk_create([self._row(write) for write in writes])
+                changes: dict[str, Any] = {"resource_version": writes[-1].resource_version}
+                state = self._workload_state()
+                if state is not None:
+                    changes["workload_state"] = state
+                Sandbox.objects.filter(pk=self._cluster_id).update(**changes)
+        except Exception:
+            if self._was_kept(writes[-1]):
+                return
+            raise
+
+    def _was_kept(self, write: Write) -> bool:
+        """Whether a commit whose answer was lost has happened after all."""
+        connection.close()
+        return SandboxWrite.objects.filter(
+            cluster=self._cluster_id, resource_version=write.resource_version, uid=write.uid
+        ).exists()
+
+    def _row(self, write: Write) -> SandboxWrite:
+        namespace, _, name = write.key.rpartition("/")
+        return SandboxWrite(
+            cluster_id=self._cluster_id,
+            resource_version=write.resource_version,
+            at=write.at,
+            verb=write.verb,
+            kind=write.kind,
+            namespace=namespace,
+            name=name,
+            uid=write.uid,
+            actor=write.actor,
+            object=write.object,
+        )
+
+
+def save_snapshot(cluster_id: int, snapshot: StoreSnapshot, fence: Fence) -> None:
+    """Keep a snapshot and drop all but the newest ones.
+
+    Raises:
+        FencedError: the sandbox has another owner by now.
+    """
+    blob = zlib.compress(orjson.dumps({"at": snapshot.at, "objects": snapshot.objects}), 6)
+    with transaction.atomic():
+        fence.check()
+        SandboxSnapshot.objects.update_or_create(
+            cluster_id=cluster_id,
+            resource_version=snapshot.resource_version,
+            defaults={"blob": blob},
+        )
+        rows = SandboxSnapshot.objects.filter(cluster_id=cluster_id).order_by("-resource_version")
+        old = list(rows.values_list("pk", flat=True)[SNAPSHOTS_KEPT:])
+        SandboxSnapshot.objects.filter(pk__in=old).delete()
+
+
+def load(cluster_id: int) -> tuple[StoreSnapshot | None, list[Write]]:
+    """The newest snapshot and every write after it, in order."""
+    row = (
+        SandboxSnapshot.objects.filter(cluster_id=cluster_id).order_by("-resource_version").first()
+    )
+    snapshot = None if row is None else _snapshot(row)
+    since = 0 if snapshot is None else snapshot.resource_version
+    rows = SandboxWrite.objects.filter(
+        cluster_id=cluster_id, resource_version__gt=since
+    ).order_by("resource_version")
+    return snapshot, [_write(found) for found in rows.iterator(chunk_size=READ_CHUNK)]
+
+
+def writes_since_snapshot(cluster_id: int) -> int:
+    """How many writes a restart would have to replay."""
+    newest = SandboxSnapshot.objects.filter(cluster_id=cluster_id)
+    since = newest.order_by("-resource_version").values_list("resource_version", flat=True).first()
+    rows = SandboxWrite.objects.filter(cluster_id=cluster_id, resource_version__gt=since or 0)
+    return rows.count()
+
+
+def _snapshot(row: SandboxSnapshot) -> StoreSnapshot:
+    data = orjson.loads(zlib.decompress(bytes(row.blob)))
+    return StoreSnapshot(row.resource_version, data["at"], tuple(data["objects"]))
+
+
+def _write(row: SandboxWrite) -> Write:
+    key = f"{row.namespace}/{row.name}" if row.namespace else row.name
+    return Write(
+        resource_version=row.resource_version,
+        at=row.at,
+        verb=row.verb,  # type: ignore[arg-type]
+        kind=row.kind,
+        key=key,
+        uid=row.uid,
+        actor=row.actor,
+        object=row.object,
+    )
