@@ -42,9 +42,7 @@ def write(
 
 def settle(waiting_pod_id: int, applied: bool, message: str) -> None:
     """Say on a decision's row what the scheduler made of it; the first answer stays."""
-    AuditEntry.objects.filter(
-        waiting_pod=waiting_pod_id, outcome=AuditEntry.Outcome.SENT
-    ).update(
+    AuditEntry.objects.filter(waiting_pod=waiting_pod_id, outcome=AuditEntry.Outcome.SENT).update(
         outcome=AuditEntry.Outcome.APPLIED if applied else AuditEntry.Outcome.TOO_LATE,
         message=message,
     )

@@ -15,7 +15,7 @@ import orjson
 
 from dashboard import groups
 from dashboard.models import SchedulerRun, SchedulingCycle, SecondSample, WaitingPod
-from scheduler_core.records import ClusterUsage, QueuedPod, QueueDepths, QueueListing
+from scheduler_core.records import ClusterUsage, QueueDepths, QueuedPod, QueueListing
 
 #: Most cycles in one frame, and most lines of each queue.
 CYCLES_PER_FRAME: Final = 50

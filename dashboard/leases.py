@@ -86,9 +86,7 @@ def acquire(name: str, holder: str, queue: str, ttl: float, now: float) -> int |
 
 def renew(name: str, holder: str, epoch: int, now: float) -> bool:
     """Say that the holder is alive. False: the lease was lost, stop at once."""
-    return bool(
-        Lease.objects.filter(name=name, holder=holder, epoch=epoch).update(renewed_at=now)
-    )
+    return bool(Lease.objects.filter(name=name, holder=holder, epoch=epoch).update(renewed_at=now))
 
 
 def release(name: str, holder: str, epoch: int) -> bool:

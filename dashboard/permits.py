@@ -359,9 +359,7 @@ def close_orphans(
         waits = WaitingWriter(run)
         waits.close_all_but(keep_uids, message)
         rows = list(WaitingPod.objects.filter(pk__in=waits.changed).order_by("pk"))
-        frame = frames.waiting_frame(
-            run_id, since, run.commit_seq, commits.run_clock(run_id), rows
-        )
+        frame = frames.waiting_frame(run_id, since, run.commit_seq, commits.run_clock(run_id), rows)
         if rows:
             out = publisher or get_publisher()
             transaction.on_commit(lambda: out.publish(run_id, groups.WAITING, frame))

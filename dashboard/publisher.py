@@ -114,7 +114,7 @@ class Publisher:
         try:
             layer = self._layer()
             await layer.group_send(group, {"type": "relay.frame", "topic": topic, "frame": frame})
-        except Exception:  # noqa: BLE001 - whatever the layer raises, pages catch up by number
+        except Exception:
             if not self._failing:
                 logger.warning("frames cannot be sent; pages catch up later", exc_info=True)
             self._failing = True

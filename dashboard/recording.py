@@ -165,7 +165,7 @@ class BatchWriter:
 
     def _encode(self, record: CycleRecord) -> _Encoded:
         matrix = record.matrix
-        assert matrix is not None  # noqa: S101 - the caller asked only for those that have one
+        assert matrix is not None
         if matrix.node_names is not self._hashed[0]:
             self._hashed = (matrix.node_names, matrices.names_hash(matrix.node_names))
         return _Encoded(record, matrices.encode(matrix), self._hashed[1])
@@ -183,9 +183,7 @@ class BatchWriter:
             for told in batch.told
             if isinstance(told.record, BindingRecord)
         }
-        rows = [
-            _cycle(self._run_id, done.run.commit_seq, told) for told in cycles.values()
-        ]
+        rows = [_cycle(self._run_id, done.run.commit_seq, told) for told in cycles.values()]
         for row in rows:
             end = ends.get(row.sequence) or early.pop(row.sequence, None)
             if end is not None:
@@ -389,7 +387,7 @@ def _is_cycle(record: Record) -> bool:
 
 def _matrix(item: _Encoded) -> ScoreMatrix:
     matrix = item.record.matrix
-    assert matrix is not None  # noqa: S101 - encoded from it
+    assert matrix is not None
     return matrix
 
 
@@ -409,15 +407,13 @@ def _counters(batch: Batch) -> dict[str, Any]:
     if batch.matrices_dropped:
         changes["matrices_dropped"] = F("matrices_dropped") + batch.matrices_dropped
     if batch.back_pressure_seconds:
-        changes["back_pressure_seconds"] = (
-            F("back_pressure_seconds") + batch.back_pressure_seconds
-        )
+        changes["back_pressure_seconds"] = F("back_pressure_seconds") + batch.back_pressure_seconds
     return changes
 
 
 def _cycle(run_id: int, commit_seq: int, told: Told) -> SchedulingCycle:
     record = told.record
-    assert isinstance(record, CycleRecord)  # noqa: S101 - chosen by the caller
+    assert isinstance(record, CycleRecord)
     return SchedulingCycle(
         run_id=run_id,
         sequence=record.sequence,
@@ -466,8 +462,7 @@ def _detail(record: CycleRecord) -> dict[str, Any]:
                 "node": item.node,
                 "total": int(item.total),
                 "plugins": {
-                    name: [int(value) for value in values]
-                    for name, values in item.plugins.items()
+                    name: [int(value) for value in values] for name, values in item.plugins.items()
                 },
             }
             for item in record.best

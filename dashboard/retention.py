@@ -40,7 +40,7 @@ def prune_node_names() -> int:
     return _delete(NodeNames.objects.exclude(pk__in=used), BATCH)
 
 
-def prune_all(now: float | None = None) -> int:
+def prune(now: float | None = None) -> int:
     """Everything of every run, batch by batch; how many rows went."""
     now = time.time() if now is None else now
     gone = 0

@@ -66,9 +66,7 @@ def control(run_id: int, action: str, user: Any) -> SchedulerRun:
         changes: dict[str, Any] = {"desired_state": wished}
         if failed:
             revived = action == "start"
-            changes["state"] = (
-                SchedulerRun.State.PENDING if revived else SchedulerRun.State.STOPPED
-            )
+            changes["state"] = SchedulerRun.State.PENDING if revived else SchedulerRun.State.STOPPED
             changes["message"] = "" if revived else run.message
         run = commits.next_commit(run_id, **changes)
         audit.write(user, AuditEntry.Verb(action), str(run), run=run)

@@ -1,0 +1,75 @@
+"""The admin site: users aside, a look at the rows. What the worker or an audit wrote stays."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from dashboard.models import (
+    AuditEntry,
+    Cluster,
+    Lease,
+    Sandbox,
+    SchedulerRun,
+    SchedulingCycle,
+    WaitingPod,
+)
+
+
+class ReadOnly(admin.ModelAdmin):
+    """Rows to look at, not to change."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Cluster)
+class ClusterAdmin(ReadOnly):
+    list_display: ClassVar = ["name", "kind", "created_at", "created_by"]
+
+
+@admin.register(Sandbox)
+class SandboxAdmin(ReadOnly):
+    list_display: ClassVar = ["cluster", "preset", "clock_mode", "speed", "state", "message"]
+
+
+@admin.register(SchedulerRun)
+class SchedulerRunAdmin(ReadOnly):
+    list_display: ClassVar = ["name", "cluster", "desired_state", "state", "scheduled", "bound"]
+    list_filter: ClassVar = ["state", "cluster"]
+
+
+@admin.register(SchedulingCycle)
+class SchedulingCycleAdmin(ReadOnly):
+    list_display: ClassVar = ["sequence", "run", "namespace", "name", "outcome", "node"]
+    list_filter: ClassVar = ["outcome", "run"]
+    search_fields: ClassVar = ["name", "namespace"]
+
+
+@admin.register(WaitingPod)
+class WaitingPodAdmin(ReadOnly):
+    list_display: ClassVar = ["namespace", "name", "run", "node", "pod_group", "state"]
+    list_filter: ClassVar = ["state", "run"]
+    search_fields: ClassVar = ["name", "pod_group"]
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnly):
+    list_display: ClassVar = ["at", "username", "verb", "target", "outcome", "comment"]
+    list_filter: ClassVar = ["verb", "outcome"]
+    search_fields: ClassVar = ["username", "target"]
+
+
+@admin.register(Lease)
+class LeaseAdmin(ReadOnly):
+    list_display: ClassVar = ["name", "holder", "epoch", "queue"]

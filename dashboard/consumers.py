@@ -1,0 +1,136 @@
+"""The websocket of a run: authorise, subscribe, relay. What to send when is in ``outbox``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import orjson
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from dashboard import commits, groups
+from dashboard.models import RunState, SchedulerRun
+from dashboard.outbox import Outbox
+
+logger = logging.getLogger(__name__)
+
+NOT_LOGGED_IN: Final = 4401
+NOT_FOUND: Final = 4404
+BAD_TOPICS: Final = 4400
+MAX_INT: Final = 2**63 - 1
+PERMISSIONS: Final = (
+    "dashboard.decide_waitingpod",
+    "dashboard.control_run",
+    "dashboard.add_cluster",
+)
+
+
+class RunConsumer(AsyncWebsocketConsumer):
+    """``ws/runs/ID/?topics=overview,cycles``: frames out, acknowledgements in."""
+
+    async def connect(self) -> None:
+        # Accepted first: a browser sees the code of a close, not the status of a refusal.
+        await self.accept()
+        self._joined: list[str] = []
+        self._outbox: Outbox | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(NOT_LOGGED_IN)
+            return
+        topics = _topics(self.scope["query_string"])
+        if topics is None:
+            await self.close(BAD_TOPICS)
+            return
+        run_id = int(self.scope["url_route"]["kwargs"]["run_id"])
+        # Subscribed before the number is read: what is committed after hello is not missed.
+        self._outbox = Outbox(topics, 1.0 / settings.KUBESCHED_FRAMES_PER_SECOND)
+        for topic in topics:
+            await self._join(groups.run_topic(run_id, topic))
+        hello = await _hello(run_id, user)
+        if hello is None:
+            await self.close(NOT_FOUND)
+            return
+        await self.send(text_data=orjson.dumps(hello).decode())
+
+    async def disconnect(self, code: int) -> None:
+        self._outbox = None
+        if self._timer is not None:
+            self._timer.cancel()
+        for group in self._joined:
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """``{"ack": seq, "topic": topic}``; anything else is ignored."""
+        if self._outbox is None or text_data is None:
+            return
+        with contextlib.suppress(orjson.JSONDecodeError):
+            message = orjson.loads(text_data)
+            if isinstance(message, dict) and isinstance(message.get("ack"), int):
+                self._outbox.ack(str(message.get("topic")), message["ack"])
+                await self._pump()
+
+    async def relay_frame(self, event: dict[str, Any]) -> None:
+        """A frame came through the channel layer."""
+        if self._outbox is None:
+            return
+        self._outbox.offer(event["topic"], event["frame"])
+        await self._pump()
+
+    async def _join(self, group: str) -> None:
+        await self.channel_layer.group_add(group, self.channel_name)
+        self._joined.append(group)
+
+    async def _pump(self) -> None:
+        """Send what may be sent, and come back when more may be."""
+        loop = asyncio.get_running_loop()
+        async with self._sending:
+            while self._outbox is not None:
+                message = self._outbox.take(loop.time())
+                if message is None:
+                    break
+                if isinstance(message, bytes):
+                    await self.send(bytes_data=message)
+                else:
+                    await self.send(text_data=message)
+            delay = None if self._outbox is None else self._outbox.delay(loop.time())
+            if delay is not None and self._timer is None:
+                self._timer = loop.call_later(delay, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        task = asyncio.ensure_future(self._pump())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _topics(query_string: bytes) -> list[str] | None:
+    """The topics asked for, or None where one is unknown or none is named."""
+    asked = parse_qs(query_string.decode("ascii", "replace")).get("topics", [""])[-1]
+    topics = list(dict.fromkeys(topic for topic in asked.split(",") if topic))
+    if not topics or any(topic not in groups.TOPICS for topic in topics):
+        return None
+    return topics
+
+
+@database_sync_to_async
+def _hello(run_id: int, user: Any) -> dict[str, Any] | None:
+    if run_id > MAX_INT:
+        return None
+    run = SchedulerRun.objects.filter(pk=run_id).only("commit_seq").first()
+    if run is None:
+        return None
+    return {
+        "type": "hello",
+        "run": run.pk,
+        "seq": run.commit_seq,
+        "now": commits.clock_now(RunState.objects.filter(run=run).first()),
+        "permissions": [name for name in PERMISSIONS if user.has_perm(name)],
+    }

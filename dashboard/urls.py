@@ -1,0 +1,34 @@
+"""Pages and API of the dashboard."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from dashboard import api, views
+
+RUN = "runs/<int:run_id>/"
+
+pages: list[URLPattern | URLResolver] = [
+    path("", views.home, name="home"),
+    path(RUN, views.overview, name="overview"),
+    path(RUN + "queues/", views.queues, name="queues"),
+    path(RUN + "heatmap/", views.heatmap, name="heatmap"),
+    path(RUN + "cycles/", views.decisions, name="decisions"),
+    path(RUN + "cycles/<int:sequence>/", views.decision, name="decision"),
+    path(RUN + "waiting/", views.waiting, name="waiting"),
+    path(RUN + "audit/", views.audit, name="audit"),
+]
+
+api_calls: list[URLPattern | URLResolver] = [
+    *(path(f"{RUN}{topic}", view, name=f"api-{topic}") for topic, view in api.TOPIC_VIEWS.items()),
+    path(RUN + "nodes", api.nodes, name="api-nodes"),
+    path(RUN + "cycles/latest/matrix", api.latest_matrix, name="api-latest-matrix"),
+    path(RUN + "cycles/<int:sequence>", api.cycle, name="api-cycle"),
+    path(RUN + "cycles/<int:sequence>/matrix", api.matrix, name="api-matrix"),
+    path(RUN + "cycles/<int:sequence>/raw", api.raw_scores, name="api-raw"),
+    path(RUN + "waiting/decide", api.decide, name="api-decide"),
+    path(RUN + "control", api.control, name="api-control"),
+    path("sandboxes", api.create_sandbox, name="api-sandboxes"),
+    path("clusters", api.clusters, name="api-clusters"),
+    path("<path:rest>", api.unknown, name="api-unknown"),
+]
+
+urlpatterns = [path("api/", include(api_calls)), *pages]
