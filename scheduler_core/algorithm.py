@@ -1,4 +1,4 @@
-"""The scheduling algorithm: which node is best for one pod (kube-scheduler 1.36, ``schedulePod``)."""
+"""The scheduling algorithm: the best node for one pod (kube-scheduler 1.36, ``schedulePod``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes of the scheduler to the cluster that no cycle waits for: conditions, nominations, events."""
+"""Writes to the cluster that no cycle waits for: conditions, nominations, events."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MAX_NOTE_BYTES = 1024
 
 
 class ApiWriter:
-    """Hands writes to the executor, in order per pod. A write that fails is logged: the next attempt
-    of the pod writes anew."""
+    """Hands writes to the executor, in order per pod. A write that fails is logged: the next
+    attempt of the pod writes anew."""
 
     def __init__(self, cluster: Cluster, executor: Executor) -> None:
         self._cluster = cluster

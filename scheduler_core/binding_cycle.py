@@ -40,7 +40,7 @@ class BindingCycle:
     def _run(self, cycle: PodCycle) -> None:
         try:
             status = self._bind(cycle)
-        except Exception as exc:  # a bug: the pod must not be lost for it
+        except Exception as exc:  # noqa: BLE001 - a bug: the pod must not be lost for it
             status = error(f"binding raised {exc!r}")
         self._post(BindingDone(cycle, status))
 

@@ -1,4 +1,4 @@
-"""What follows a failed scheduling or binding cycle (kube-scheduler 1.36, handleSchedulingFailure)."""
+"""What follows a failed cycle (kube-scheduler 1.36, ``handleSchedulingFailure``)."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class FailureHandler:
 
 
 def dominant_reason(cycle: PodCycle) -> tuple[str, str]:
-    """The one reason to show for a pod, and the plugin behind it: the rejection that hit most nodes,
-    else the failure itself."""
+    """The one reason to show for a pod, and the plugin behind it: the rejection that hit most
+    nodes, else the failure itself."""
     if cycle.status.is_rejected and cycle.node_name == "":
         hits = rejections(cycle)
         if hits:

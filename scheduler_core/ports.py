@@ -28,8 +28,8 @@ EventType = Literal["ADDED", "MODIFIED", "DELETED", "SYNCED"]
 class WatchEvent:
     """One change of one object.
 
-    ``object`` is the Kubernetes JSON (for DELETED its last state). ``SYNCED`` (empty object) follows
-    the last ADDED of the initial list, and every relist.
+    ``object`` is the Kubernetes JSON (for DELETED its last state). ``SYNCED`` (empty object)
+    follows the last ADDED of the initial list, and every relist.
     """
 
     type: EventType
@@ -157,7 +157,7 @@ class Cluster(Protocol):
         """Delete; Conflict where ``uid`` is given and is not the object's."""
 
     def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        """POST pods/binding. Conflict where the pod is bound, is being deleted, or has another uid."""
+        """POST pods/binding. Conflict where the pod is bound, is going, or has another uid."""
 
     def patch_pod_status(
         self,

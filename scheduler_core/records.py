@@ -120,8 +120,8 @@ class CycleRecord:
         nominated_node: what preemption nominated, or "".
         victims: "namespace/name" of preempted pods.
         message: the FitError or error text of a failed cycle.
-        plugin: the plugin that rejected the pod or failed, where one is to name (PreFilter, Reserve,
-            Permit, errors), else "".
+        plugin: the plugin that rejected the pod or failed, where one is to name (PreFilter,
+            Reserve, Permit, errors), else "".
         unschedulable_plugins: plugins recorded for requeueing, sorted.
         matrix: None where no node was looked at.
         depths: the queue after this cycle.
@@ -231,8 +231,8 @@ class WaitingPodRecord:
 class QueuedPod:
     """One line of the queues page.
 
-    ``position`` counts from 1 in the order in which the queue would pop; ``backoff_until`` is a time
-    of day or None; ``reason`` is the one dominant reason (the rejection that hit most nodes, the
+    ``position`` counts from 1 in the order in which the queue would pop; ``backoff_until`` is a
+    ``position`` counts from 1 in pop order; ``backoff_until`` is a time of day or None;
     gate, or the error) and ``plugin`` who gave it.
     """
 
@@ -285,7 +285,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermitDecision:
-    """A person's word on one waiting pod. ``decision_id`` is applied once, however often it is polled."""
+    """A person's word on one waiting pod. ``decision_id`` counts once, however often polled."""
 
     decision_id: int
     pod_uid: str

@@ -1,8 +1,8 @@
 """One abstract class per extension point, and the Handle that plugins get.
 
 Filter and Score have two speeds. ``filter`` / ``score`` look at one NodeInfo and are the
-specification; ``filter_nodes`` / ``score_nodes`` look at all nodes at once with columns and are what
-the runtime calls. Each defaults to the other, so a plugin defines at least one; a class that
+specification; ``filter_nodes`` / ``score_nodes`` look at all nodes at once with columns and are
+what the runtime calls. Each defaults to the other, so a plugin defines at least one; a class that
 defines neither is refused when it is created. In-tree plugins define both, and a property test
 holds them equal.
 
@@ -140,7 +140,7 @@ class Handle(Protocol):
     ) -> Status: ...
 
 
-class Plugin(ABC):
+class Plugin(ABC):  # noqa: B024 - what is abstract differs per extension point
     """Parent of all plugins. ``name`` is the name in the configuration."""
 
     name: ClassVar[str] = ""

@@ -1,7 +1,7 @@
 """NodeInfos: a sequence of NodeInfo that also has columns.
 
-Iterate it and it is a list of NodeInfo; ask for ``allocatable``, ``label("zone")`` or ``taints`` and it
-is arrays over all nodes. ``NodeTable`` owns the arrays and refreshes single rows; ``NodeSubset`` is
+Iterate it and it is a list of NodeInfo; ask for ``allocatable`` or ``label("zone")`` and it is
+arrays over all nodes. ``NodeTable`` owns the arrays and refreshes single rows; ``NodeSubset`` is
 some rows of a table, in an order of its own, gathered when asked for.
 """
 

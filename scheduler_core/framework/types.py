@@ -68,7 +68,7 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class NominatingInfo:
-    """What a failed cycle does to ``status.nominatedNodeName``: set it, clear it ("") or leave it."""
+    """What a failed cycle does to ``status.nominatedNodeName``: set, clear ("") or leave it."""
 
     node_name: str = ""
     override: bool = False

@@ -33,8 +33,8 @@ def run_pre_filter(
 ) -> PreFilterOutcome:
     """PreFilter of every plugin, in order (kube-scheduler 1.36, RunPreFilterPlugins).
 
-    UnschedulableAndUnresolvable stops at once; Unschedulable is kept while the rest run, and a later
-    UnschedulableAndUnresolvable beats it; node sets are intersected.
+    UnschedulableAndUnresolvable stops at once; Unschedulable is kept while the rest run, and a
+    later UnschedulableAndUnresolvable beats it; node sets are intersected.
     """
     started = perf_counter()
     outcome = _pre_filter(plugins, state, pod, nodes)

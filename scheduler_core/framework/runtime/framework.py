@@ -57,8 +57,8 @@ class InformerSource(Protocol):
 
 @dataclass(slots=True)
 class Services:
-    """What all profiles of a scheduler share. ``nominator`` belongs to the queue, which is made from
-    the profiles' plugins: the Scheduler sets it before the first cycle."""
+    """What all profiles of a scheduler share. ``nominator`` belongs to the queue, which is made
+    from the profiles' plugins: the Scheduler sets it before the first cycle."""
 
     snapshot: SnapshotLister
     informers: InformerSource
@@ -85,8 +85,8 @@ class Framework:
         services: what the profiles share.
 
     Raises:
-        ProfileError: an unknown plugin, one that lacks the extension point, not exactly one QueueSort
-            plugin, no Bind plugin, or a plugin that refuses its arguments.
+        ProfileError: an unknown plugin, one that lacks the extension point, not exactly one
+            QueueSort plugin, no Bind plugin, or a plugin that refuses its arguments.
     """
 
     def __init__(

@@ -25,8 +25,8 @@ from scheduler_core.framework.status import SUCCESS, Status, error
 class NodePluginScores:
     """Scores of n feasible nodes by p plugins (those that did not skip).
 
-    ``raw`` and ``normalized`` are int64, shape (p, n); ``weights`` int64, shape (p,); ``total`` int64,
-    shape (n,): sum of normalised x weight, plus what extenders add.
+    ``raw`` and ``normalized`` are int64, shape (p, n); ``weights`` int64, shape (p,); ``total``
+    int64, shape (n,): sum of normalised x weight, plus what extenders add.
     """
 
     plugins: tuple[str, ...]

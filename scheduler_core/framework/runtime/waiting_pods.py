@@ -30,8 +30,8 @@ class PermitWait:
 class WaitingPod:
     """One pod parked at Permit.
 
-    ``status`` is None while it waits. The first Reject, Preempt or expiry wins, and so does the last
-    Allow; whatever comes later changes nothing.
+    ``status`` is None while it waits. The first Reject, Preempt or expiry wins, and so does the
+    last Allow; whatever comes later changes nothing.
     """
 
     __slots__ = (
