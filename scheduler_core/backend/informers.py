@@ -96,7 +96,6 @@ class Informers:
     def __init__(self) -> None:
         self._informers: dict[str, ObjectInformer] = {}
 
-    @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds that were asked for: those to watch."""
         return tuple(self._informers)
