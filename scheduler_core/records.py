@@ -231,9 +231,8 @@ class WaitingPodRecord:
 class QueuedPod:
     """One line of the queues page.
 
-    ``position`` counts from 1 in the order in which the queue would pop; ``backoff_until`` is a
     ``position`` counts from 1 in pop order; ``backoff_until`` is a time of day or None;
-    gate, or the error) and ``plugin`` who gave it.
+    ``reason`` is the one dominant reason (the rejection that hit most nodes, the gate, or the error) and ``plugin`` who gave it.
     """
 
     pod: PodRef
