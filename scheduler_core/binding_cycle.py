@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
-from scheduler_core.framework.cycle_state import Timings
 from scheduler_core.framework.status import Status, error
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import ApiError, Executor
@@ -34,7 +33,7 @@ class BindingCycle:
     def start(self, cycle: PodCycle) -> None:
         """Hand the cycle to the executor."""
         cycle.binding_started = perf_counter()
-        cycle.state.timings = Timings()
+        cycle.state.timings = cycle.binding_timings
         self._executor.submit(cycle.pod.uid, lambda: self._run(cycle))
 
     def _run(self, cycle: PodCycle) -> None:

@@ -34,7 +34,7 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
     """The CycleRecord of an attempt whose scheduling cycle has just ended."""
     result = cycle.result
     plugins = cycle.fit_error.diagnosis.unschedulable_plugins if cycle.fit_error else set()
-    timings = cycle.state.timings
+    timings = cycle.timings
     return CycleRecord(
         sequence=cycle.sequence,
         pod=cycle.ref,
@@ -215,5 +215,5 @@ def binding_record(
         duration=perf_counter() - cycle.binding_started,
         message=message,
         plugin=plugin,
-        point_seconds=dict(cycle.state.timings.points),
+        point_seconds=dict(cycle.binding_timings.points),
     )

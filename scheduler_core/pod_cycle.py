@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scheduler_core.algorithm import ScheduleResult
 from scheduler_core.api import Pod
-from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.cycle_state import CycleState, Timings
 from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.runtime.waiting_pods import WaitingPod
 from scheduler_core.framework.status import SUCCESS, Status
@@ -21,7 +21,8 @@ class PodCycle:
     Attributes:
         sequence: number of the CycleRecord.
         started_at: time of day; ``started``: perf_counter at pop.
-        restored: the wait that this attempt takes up after a restart, if any.
+        timings: of the scheduling cycle; those of the binding cycle are apart, because it may begin
+            before this one's record is made.
     """
 
     sequence: int
@@ -31,6 +32,7 @@ class PodCycle:
     started_at: float
     started: float
     state: CycleState = field(default_factory=CycleState)
+    timings: Timings = field(default_factory=Timings)
     result: ScheduleResult | None = None
     assumed: Pod | None = None
     node_name: str = ""
@@ -43,6 +45,10 @@ class PodCycle:
     waiting: WaitingPod | None = None
     waiting_since: float = 0.0
     binding_started: float = 0.0
+    binding_timings: Timings = field(default_factory=Timings)
+
+    def __post_init__(self) -> None:
+        self.state.timings = self.timings
 
     @property
     def ref(self) -> PodRef:

@@ -232,7 +232,8 @@ class QueuedPod:
     """One line of the queues page.
 
     ``position`` counts from 1 in pop order; ``backoff_until`` is a time of day or None;
-    ``reason`` is the one dominant reason (the rejection that hit most nodes, the gate, or the error) and ``plugin`` who gave it.
+    ``reason`` is the one dominant reason (the rejection that hit most nodes, the gate, or the
+    error) and ``plugin`` who gave it.
     """
 
     pod: PodRef

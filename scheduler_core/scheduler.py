@@ -194,7 +194,7 @@ class Scheduler:
     def watched_kinds(self) -> tuple[str, ...]:
         """Nodes first: pods that are bound want to find theirs."""
         kinds = ["Namespace", "Node", "PodGroup", "PriorityClass"]
-        kinds += [k for k in self.informers.kinds if k not in (*kinds, "Pod")]
+        kinds += [k for k in self.informers.kinds() if k not in (*kinds, "Pod")]
         return (*kinds, "Pod")
 
     def stop(self) -> None:
