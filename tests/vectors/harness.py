@@ -1,7 +1,7 @@
 """Plays the recorded decisions of kube-scheduler 1.36.2 (tests/data/vectors) against our plugins.
 
-Plugins that do not exist yet are simply not part of the profile, so a scenario is compared plugin by
-plugin: what an existing plugin rejected, and its raw and normalised scores on the feasible nodes.
+Plugins that do not exist yet are simply not part of the profile, so a scenario is compared plugin
+by plugin: what an existing plugin rejected, and its raw and normalised scores on feasible nodes.
 """
 
 from __future__ import annotations
