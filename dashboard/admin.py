@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -35,41 +35,41 @@ class ReadOnly(admin.ModelAdmin):
 
 @admin.register(Cluster)
 class ClusterAdmin(ReadOnly):
-    list_display: ClassVar = ["name", "kind", "created_at", "created_by"]
+    list_display = ("name", "kind", "created_at", "created_by")
 
 
 @admin.register(Sandbox)
 class SandboxAdmin(ReadOnly):
-    list_display: ClassVar = ["cluster", "preset", "clock_mode", "speed", "state", "message"]
+    list_display = ("cluster", "preset", "clock_mode", "speed", "state", "message")
 
 
 @admin.register(SchedulerRun)
 class SchedulerRunAdmin(ReadOnly):
-    list_display: ClassVar = ["name", "cluster", "desired_state", "state", "scheduled", "bound"]
-    list_filter: ClassVar = ["state", "cluster"]
+    list_display = ("name", "cluster", "desired_state", "state", "scheduled", "bound")
+    list_filter = ("state", "cluster")
 
 
 @admin.register(SchedulingCycle)
 class SchedulingCycleAdmin(ReadOnly):
-    list_display: ClassVar = ["sequence", "run", "namespace", "name", "outcome", "node"]
-    list_filter: ClassVar = ["outcome", "run"]
-    search_fields: ClassVar = ["name", "namespace"]
+    list_display = ("sequence", "run", "namespace", "name", "outcome", "node")
+    list_filter = ("outcome", "run")
+    search_fields = ("name", "namespace")
 
 
 @admin.register(WaitingPod)
 class WaitingPodAdmin(ReadOnly):
-    list_display: ClassVar = ["namespace", "name", "run", "node", "pod_group", "state"]
-    list_filter: ClassVar = ["state", "run"]
-    search_fields: ClassVar = ["name", "pod_group"]
+    list_display = ("namespace", "name", "run", "node", "pod_group", "state")
+    list_filter = ("state", "run")
+    search_fields = ("name", "pod_group")
 
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly):
-    list_display: ClassVar = ["at", "username", "verb", "target", "outcome", "comment"]
-    list_filter: ClassVar = ["verb", "outcome"]
-    search_fields: ClassVar = ["username", "target"]
+    list_display = ("at", "username", "verb", "target", "outcome", "comment")
+    list_filter = ("verb", "outcome")
+    search_fields = ("username", "target")
 
 
 @admin.register(Lease)
 class LeaseAdmin(ReadOnly):
-    list_display: ClassVar = ["name", "holder", "epoch", "queue"]
+    list_display = ("name", "holder", "epoch", "queue")

@@ -7,7 +7,7 @@ that a pushed frame and an answer from the database look the same.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
 import numpy as np
@@ -376,68 +376,3 @@ def run_frame(run: SchedulerRun, fresh: bool, holder: str) -> RunFrame:
         "message": run.message,
         "lease": {"fresh": fresh, "holder": holder},
     }
-
-
-# --- merging --------------------------------------------------------------------------------
-
-
-def merge(topic: str, old: Frame | bytes, new: Frame | bytes) -> Frame | bytes:
-    """One frame that stands for both: lists are joined, states and matrices are replaced."""
-    if isinstance(old, bytes) or isinstance(new, bytes):
-        return new
-    join = _MERGES.get(topic)
-    if join is None:
-        return new
-    return join(old, new)
-
-
-def _merge_cycles(old: Frame, new: Frame) -> Frame:
-    rows: dict[int, CycleRow] = {row["sequence"]: row for row in old["cycles"]}
-    rows.update((row["sequence"], row) for row in new["cycles"])
-    joined = cycles_frame(new["run"], old["from"], new["seq"], list(rows.values()))
-    joined["skipped"] += old["skipped"] + new["skipped"]
-    return joined
-
-
-def _merge_waiting(old: Frame, new: Frame) -> Frame:
-    rows: dict[int, WaitingRow] = {row["id"]: row for row in old["pods"]}
-    for row in new["pods"]:
-        # Frames of two writers may cross on their way; a row's own number tells which is newer.
-        known = rows.get(row["id"])
-        if known is None or known["commit_seq"] <= row["commit_seq"]:
-            rows[row["id"]] = row
-    return {
-        **new,
-        "from": min(old["from"], new["from"]),
-        "seq": max(old["seq"], new["seq"]),
-        "pods": list(rows.values()),
-    }
-
-
-def _merge_overview(old: Frame, new: Frame) -> Frame:
-    return {
-        **new,
-        "from": old["from"],
-        "throughput": _join_seconds(old["throughput"], new["throughput"]),
-        "depths": _join_seconds(old["depths"], new["depths"]),
-        "usage": new["usage"] or old["usage"],
-    }
-
-
-def _merge_state(old: Frame, new: Frame) -> Frame:
-    return new if new["seq"] >= old["seq"] else old
-
-
-def _join_seconds(old: list[list[int]], new: list[list[int]]) -> list[list[int]]:
-    points = {point[0]: point for point in old}
-    points.update((point[0], point) for point in new)
-    return [points[second] for second in sorted(points)][-SECONDS_KEPT:]
-
-
-_MERGES: dict[str, Callable[[Frame, Frame], Frame]] = {
-    groups.CYCLES: _merge_cycles,
-    groups.WAITING: _merge_waiting,
-    groups.OVERVIEW: _merge_overview,
-    groups.QUEUES: _merge_state,
-    groups.RUN: _merge_state,
-}

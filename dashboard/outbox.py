@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dashboard import frames, groups, heatmap
+from dashboard import frames, groups, heatmap, merging
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Outbox:
         if box is None:
             return
         known = box.pending
-        box.pending = frame if known is None else frames.merge(topic, known, frame)
+        box.pending = frame if known is None else merging.merge(topic, known, frame)
 
     def ack(self, topic: str, seq: int) -> None:
         """The browser has drawn the frame in flight; any other number is ignored."""

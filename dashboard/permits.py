@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypedDict
 
 import redis
@@ -26,7 +27,7 @@ from dashboard import audit, commits, frames, groups
 from dashboard.leases import Fence
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
 from dashboard.publisher import Publisher, get_publisher
-from dashboard.recording import WaitingWriter
+from dashboard.waits import WaitingWriter
 from scheduler_core.records import PermitDecision, Verdict
 
 logger = logging.getLogger(__name__)
@@ -173,7 +174,7 @@ def _judge(row: WaitingPod, changed: bool, verdict: Verdict, now: float) -> tupl
 def _moment(seconds: float | None) -> str:
     if seconds is None:
         return "an unknown time"
-    moment = timezone.datetime.fromtimestamp(seconds, tz=timezone.get_current_timezone())
+    moment = datetime.fromtimestamp(seconds, tz=timezone.get_current_timezone())
     return f"{moment:%Y-%m-%d %H:%M:%S %Z}"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from dashboard import frames, groups
+from dashboard import frames, groups, merging
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Publisher:
             if self._closed:
                 return
             known = self._pending.get(key)
-            self._pending[key] = frame if known is None else frames.merge(key[1], known, frame)
+            self._pending[key] = frame if known is None else merging.merge(key[1], known, frame)
             loop = self._ensure_loop()
         if known is None:
             loop.call_soon_threadsafe(self._schedule, key)

@@ -24,7 +24,8 @@ from django.db import InterfaceError, OperationalError, connection
 from dashboard import frames, groups, heatmap, retention
 from dashboard.leases import Fence, FencedError
 from dashboard.publisher import Publisher, get_publisher
-from dashboard.recording import FAILED, Batch, BatchWriter, Committed, DecisionApplied, Record, Told
+from dashboard.recording import FAILED, BatchWriter, Committed
+from dashboard.told import Batch, DecisionApplied, Record, Told
 from scheduler_core.ports import Observer
 from scheduler_core.records import (
     BindingRecord,
@@ -311,9 +312,15 @@ class Recorder(Observer):
             self._written()
             return True
         for number, told in enumerate(batch.told):
-            rest = {} if number == 0 else {"matrices_dropped": 0, "back_pressure_seconds": 0.0}
             single = replace(
-                batch, name=f"{batch.name}.{number}", told=[told], listing=None, usage=None, **rest
+                batch,
+                name=f"{batch.name}.{number}",
+                told=[told],
+                listing=None,
+                usage=None,
+                # Counted once, with the first of them.
+                matrices_dropped=batch.matrices_dropped if number == 0 else 0,
+                back_pressure_seconds=batch.back_pressure_seconds if number == 0 else 0.0,
             )
             if not self._write(single):
                 return False

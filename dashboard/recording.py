@@ -8,14 +8,15 @@ a lost connection is recognised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, Max, OuterRef
 
-from dashboard import audit, commits, frames, heatmap, leases, matrices
+from dashboard import commits, frames, heatmap, leases, matrices
+from dashboard.columns import binding_columns, cycle_columns
 from dashboard.models import (
     CycleMatrix,
     NodeNames,
@@ -26,59 +27,19 @@ from dashboard.models import (
     SecondSample,
     WaitingPod,
 )
+from dashboard.told import Batch, DecisionApplied
+from dashboard.waits import WaitingWriter
 from scheduler_core.records import (
     BindingRecord,
-    ClusterUsage,
     CycleRecord,
     Outcome,
-    PermitDecision,
     QueueDepths,
-    QueueListing,
     ScoreMatrix,
     WaitingPodRecord,
 )
 
 FAILED = frozenset({Outcome.UNSCHEDULABLE, Outcome.ERROR})
 _SAMPLED = (Outcome.SCHEDULED, Outcome.UNSCHEDULABLE, Outcome.ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionApplied:
-    """What the scheduler made of a person's decision; ``at`` is its clock."""
-
-    decision: PermitDecision
-    applied: bool
-    message: str
-    at: float
-
-
-Record = CycleRecord | BindingRecord | WaitingPodRecord | DecisionApplied
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """One record on its way; ``second`` is the time of day, ``dropped``: its matrix was dropped."""
-
-    record: Record
-    second: int
-    dropped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What one transaction writes. ``name`` is unique among the batches of a run."""
-
-    name: str
-    told: Sequence[Told] = ()
-    listing: QueueListing | None = None
-    usage: ClusterUsage | None = None
-    second: int = 0
-    queued: int = 0
-    matrices_dropped: int = 0
-    back_pressure_seconds: float = 0.0
-    clock_at: float = 0.0
-    wall_at: float = 0.0
-    clock_speed: float = 1.0
 
 
 @dataclass(slots=True)
@@ -100,10 +61,19 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cycle:
+    """A cycle of the batch, and whether its matrix was dropped on the way."""
+
+    record: CycleRecord
+    dropped: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Encoded:
     """A matrix that is ready to be stored."""
 
     record: CycleRecord
+    matrix: ScoreMatrix
     blob: bytes
     names: str
 
@@ -129,9 +99,15 @@ class BatchWriter:
             FencedError: the lease is lost; nothing was written.
             django.db.Error: nothing was written, as far as one can tell.
         """
-        cycles = {told.record.sequence: told for told in batch.told if _is_cycle(told.record)}
+        cycles = {
+            told.record.sequence: _Cycle(told.record, told.dropped)
+            for told in batch.told
+            if isinstance(told.record, CycleRecord)
+        }
         encoded = [
-            self._encode(told.record) for told in cycles.values() if told.record.matrix is not None
+            self._encode(cycle.record, cycle.record.matrix)
+            for cycle in cycles.values()
+            if cycle.record.matrix is not None
         ]
         listing = frames.listing_dict(batch.listing) if batch.listing is not None else None
         usage = frames.usage_dict(batch.usage) if batch.usage is not None else None
@@ -163,17 +139,15 @@ class BatchWriter:
 
     # --- cycles -----------------------------------------------------------------------------
 
-    def _encode(self, record: CycleRecord) -> _Encoded:
-        matrix = record.matrix
-        assert matrix is not None
+    def _encode(self, record: CycleRecord, matrix: ScoreMatrix) -> _Encoded:
         if matrix.node_names is not self._hashed[0]:
             self._hashed = (matrix.node_names, matrices.names_hash(matrix.node_names))
-        return _Encoded(record, matrices.encode(matrix), self._hashed[1])
+        return _Encoded(record, matrix, matrices.encode(matrix), self._hashed[1])
 
     def _write_cycles(
         self,
         batch: Batch,
-        cycles: Mapping[int, Told],
+        cycles: Mapping[int, _Cycle],
         encoded: Sequence[_Encoded],
         early: dict[int, BindingRecord],
         done: Committed,
@@ -183,11 +157,14 @@ class BatchWriter:
             for told in batch.told
             if isinstance(told.record, BindingRecord)
         }
-        rows = [_cycle(self._run_id, done.run.commit_seq, told) for told in cycles.values()]
+        rows = [
+            cycle_columns(self._run_id, done.run.commit_seq, item.record, item.dropped)
+            for item in cycles.values()
+        ]
         for row in rows:
             end = ends.get(row.sequence) or early.pop(row.sequence, None)
             if end is not None:
-                row.bound, row.binding = end.bound, _binding(end)
+                row.bound, row.binding = end.bound, binding_columns(end)
         rows = SchedulingCycle.objects.bulk_create(rows)
         by_sequence = {row.sequence: row for row in rows}
         self._write_matrices(by_sequence, encoded)
@@ -199,7 +176,7 @@ class BatchWriter:
     ) -> None:
         if not encoded:
             return
-        names = {item.names: _matrix(item).node_names for item in encoded}
+        names = {item.names: item.matrix.node_names for item in encoded}
         ids = {key: _names_id(key, value) for key, value in names.items()}
         last_failed = {
             item.record.pod.uid: item.record.sequence
@@ -225,7 +202,7 @@ class BatchWriter:
     def _write_bindings(
         self,
         batch: Batch,
-        cycles: Mapping[int, Told],
+        cycles: Mapping[int, _Cycle],
         early: dict[int, BindingRecord],
         done: Committed,
     ) -> None:
@@ -235,7 +212,7 @@ class BatchWriter:
             if not isinstance(end, BindingRecord) or end.cycle in cycles:
                 continue
             known = SchedulingCycle.objects.filter(run=self._run_id, sequence=end.cycle).update(
-                bound=end.bound, binding=_binding(end), commit_seq=done.run.commit_seq
+                bound=end.bound, binding=binding_columns(end), commit_seq=done.run.commit_seq
             )
             if known:
                 changed.append(end.cycle)
@@ -316,81 +293,6 @@ class BatchWriter:
         done.waiting_since = commits.last_waiting_commit(self._run_id)
 
 
-class WaitingWriter:
-    """The recorder's side of the waiting rows, inside one transaction that holds the run's lock."""
-
-    def __init__(self, run: SchedulerRun) -> None:
-        self._run = run
-        self.changed: set[int] = set()
-
-    def tell(self, record: WaitingPodRecord) -> None:
-        """A wait began or went on, or ended."""
-        row = WaitingPod.objects.filter(
-            run=self._run, uid=record.pod.uid, state__in=WaitingPod.OPEN
-        ).first()
-        if row is not None and row.cycle != record.cycle:
-            self._end(row, WaitingPod.State.REMOVED, f"Scheduled again in cycle {record.cycle}.")
-            row = None
-        if row is None:
-            row = WaitingPod(run=self._run, uid=record.pod.uid, state=WaitingPod.State.WAITING)
-        _fill_waiting(row, record)
-        row.commit_seq = self._run.commit_seq
-        if record.outcome is not None:
-            row.state = record.outcome.value
-            row.message = _text(record.message)
-            row.resolved_by = _text(record.resolved_by, 300)
-            row.resolved_at = record.resolved_at
-            row.pending = []
-            self._release(record.cycle)
-        row.save()
-        self.changed.add(row.pk)
-
-    def decided(self, told: DecisionApplied) -> None:
-        """A person's decision was taken up, in time or not."""
-        found = WaitingPod.objects.filter(run=self._run, pk=told.decision.decision_id).update(
-            decision_applied_at=told.at, commit_seq=self._run.commit_seq
-        )
-        if found:
-            self.changed.add(told.decision.decision_id)
-            audit.settle(told.decision.decision_id, told.applied, _text(told.message))
-
-    def close_all_but(self, keep: Iterable[str], message: str) -> None:
-        """End every open wait of a pod whose uid is not in ``keep``."""
-        rows = WaitingPod.objects.filter(run=self._run, state__in=WaitingPod.OPEN)
-        kept = set(keep)
-        for row in rows:
-            if row.uid not in kept:
-                self._end(row, WaitingPod.State.REMOVED, message)
-
-    def _end(self, row: WaitingPod, state: str, message: str) -> None:
-        row.state, row.message, row.pending = state, message, []
-        row.commit_seq = self._run.commit_seq
-        row.save()
-        self._release(row.cycle)
-        self.changed.add(row.pk)
-        if row.decision_verdict and row.decision_applied_at is None:
-            audit.settle(row.pk, False, message)
-
-    def _release(self, cycle: int) -> None:
-        """The matrix of a wait that ended is kept no longer than its neighbours."""
-        CycleMatrix.objects.filter(
-            run=self._run, sequence=cycle, pin=CycleMatrix.Pin.WAITING
-        ).update(pin=CycleMatrix.Pin.LATEST)
-
-
-# --- records to columns ---------------------------------------------------------------------
-
-
-def _is_cycle(record: Record) -> bool:
-    return isinstance(record, CycleRecord)
-
-
-def _matrix(item: _Encoded) -> ScoreMatrix:
-    matrix = item.record.matrix
-    assert matrix is not None
-    return matrix
-
-
 def _counters(batch: Batch) -> dict[str, Any]:
     """The run's columns that the batch changes."""
     counts: Counter[str] = Counter()
@@ -409,95 +311,6 @@ def _counters(batch: Batch) -> dict[str, Any]:
     if batch.back_pressure_seconds:
         changes["back_pressure_seconds"] = F("back_pressure_seconds") + batch.back_pressure_seconds
     return changes
-
-
-def _cycle(run_id: int, commit_seq: int, told: Told) -> SchedulingCycle:
-    record = told.record
-    assert isinstance(record, CycleRecord)
-    return SchedulingCycle(
-        run_id=run_id,
-        sequence=record.sequence,
-        commit_seq=commit_seq,
-        pod_uid=record.pod.uid,
-        namespace=record.pod.namespace,
-        name=record.pod.name,
-        pod_group=record.pod_group,
-        attempt=record.attempt,
-        profile=record.profile,
-        priority=record.priority,
-        outcome=record.outcome.value,
-        node=record.node,
-        score=None if record.score is None else int(record.score),
-        ties=int(record.ties),
-        nodes_total=int(record.nodes_total),
-        nodes_evaluated=int(record.nodes_evaluated),
-        nodes_feasible=int(record.nodes_feasible),
-        started_at=record.started_at,
-        duration=record.duration,
-        message=_text(record.message),
-        plugin=_text(record.plugin, 253),
-        matrix_dropped=told.dropped,
-        has_nodes=told.dropped or record.matrix is not None,
-        detail=_detail(record),
-    )
-
-
-def _detail(record: CycleRecord) -> dict[str, Any]:
-    return {
-        "point_seconds": {point: float(s) for point, s in record.point_seconds.items()},
-        "plugin_seconds": [
-            [point, plugin, float(s)] for (point, plugin), s in record.plugin_seconds.items()
-        ],
-        "rejections": [
-            {
-                "plugin": item.plugin,
-                "reason": _text(item.reason),
-                "nodes": int(item.nodes),
-                "resolvable": bool(item.resolvable),
-            }
-            for item in record.rejections
-        ],
-        "best": [
-            {
-                "node": item.node,
-                "total": int(item.total),
-                "plugins": {
-                    name: [int(value) for value in values] for name, values in item.plugins.items()
-                },
-            }
-            for item in record.best
-        ],
-        "unschedulable_plugins": list(record.unschedulable_plugins),
-        "nominated_node": record.nominated_node,
-        "victims": list(record.victims),
-        "depths": frames.depths_dict(record.depths),
-    }
-
-
-def _binding(end: BindingRecord) -> dict[str, Any]:
-    return {
-        "node": end.node,
-        "bound": end.bound,
-        "finished_at": end.finished_at,
-        "duration": end.duration,
-        "message": _text(end.message),
-        "plugin": end.plugin,
-        "point_seconds": {point: float(s) for point, s in end.point_seconds.items()},
-    }
-
-
-def _fill_waiting(row: WaitingPod, record: WaitingPodRecord) -> None:
-    row.namespace, row.name = record.pod.namespace, record.pod.name
-    row.node, row.profile, row.priority = record.node, record.profile, record.priority
-    row.pod_group, row.group_min_member = record.pod_group, record.group_min_member
-    row.since, row.deadline, row.cycle = record.since, record.deadline, record.cycle
-    row.needs_approval = record.needs_approval
-    row.requested_by = _text(record.requested_by, 253)
-    row.requests = {name: int(amount) for name, amount in record.requests.items()}
-    row.pending = [
-        {"plugin": item.plugin, "deadline": item.deadline, "reason": _text(item.reason)}
-        for item in record.pending
-    ]
 
 
 def _pin(record: CycleRecord, last_failed: Mapping[str, int]) -> CycleMatrix.Pin:
@@ -520,7 +333,7 @@ def _names_id(key: str, names: tuple[str, ...]) -> int:
 def _heatmap(run: SchedulerRun, item: _Encoded) -> heatmap.Heatmap:
     record = item.record
     return heatmap.from_matrix(
-        _matrix(item),
+        item.matrix,
         seq=run.commit_seq,
         run=run.pk,
         sequence=record.sequence,
@@ -534,8 +347,3 @@ def _heatmap(run: SchedulerRun, item: _Encoded) -> heatmap.Heatmap:
 def _last_commit(model: type[SchedulingCycle] | type[SecondSample], run_id: int) -> int:
     found = model._default_manager.filter(run=run_id).aggregate(last=Max("commit_seq"))["last"]
     return int(found or 0)
-
-
-def _text(value: str, limit: int | None = None) -> str:
-    """Text from the cluster as a database takes it: no NUL, not too long."""
-    return value.replace("\x00", "\ufffd")[:limit]

@@ -28,7 +28,11 @@ ACTIONS: Final[dict[str, tuple[frozenset[str], str]]] = {
     "resume": (frozenset({_PAUSED}), _RUNNING),
     "stop": (frozenset({_RUNNING, _PAUSED}), _STOPPED),
 }
-_IS: Final = {_RUNNING: "is running already", _PAUSED: "is paused", _STOPPED: "is stopped"}
+_IS: Final[dict[str, str]] = {
+    _RUNNING: "is running already",
+    _PAUSED: "is paused",
+    _STOPPED: "is stopped",
+}
 
 
 class InvalidTransition(Exception):

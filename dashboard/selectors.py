@@ -215,11 +215,10 @@ def clusters() -> list[dict[str, Any]]:
     newest: dict[int, SchedulerRun] = {}
     for run in SchedulerRun.objects.defer("config").order_by("pk"):
         newest[run.cluster_id] = run
-    rows = []
-    for cluster in Cluster.objects.select_related("sandbox"):
-        run = newest.get(cluster.pk)
-        rows.append(_cluster_row(cluster, run, now))
-    return rows
+    return [
+        _cluster_row(cluster, newest.get(cluster.pk), now)
+        for cluster in Cluster.objects.select_related("sandbox")
+    ]
 
 
 def _cluster_row(cluster: Cluster, run: SchedulerRun | None, now: float) -> dict[str, Any]:

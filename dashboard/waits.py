@@ -1,0 +1,73 @@
+"""The worker's side of the waiting rows. The people's side is ``permits.decide``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dashboard import audit
+from dashboard.columns import fill_waiting, text
+from dashboard.models import CycleMatrix, SchedulerRun, WaitingPod
+from dashboard.told import DecisionApplied
+from scheduler_core.records import WaitingPodRecord
+
+
+class WaitingWriter:
+    """Writes waits, inside one transaction that holds the run's lock."""
+
+    def __init__(self, run: SchedulerRun) -> None:
+        self._run = run
+        self.changed: set[int] = set()
+
+    def tell(self, record: WaitingPodRecord) -> None:
+        """A wait began or went on, or ended."""
+        row = WaitingPod.objects.filter(
+            run=self._run, uid=record.pod.uid, state__in=WaitingPod.OPEN
+        ).first()
+        if row is not None and row.cycle != record.cycle:
+            self._end(row, WaitingPod.State.REMOVED, f"Scheduled again in cycle {record.cycle}.")
+            row = None
+        if row is None:
+            row = WaitingPod(run=self._run, uid=record.pod.uid, state=WaitingPod.State.WAITING)
+        fill_waiting(row, record)
+        row.commit_seq = self._run.commit_seq
+        if record.outcome is not None:
+            row.state = record.outcome.value
+            row.message = text(record.message)
+            row.resolved_by = text(record.resolved_by, 300)
+            row.resolved_at = record.resolved_at
+            row.pending = []
+            self._release(record.cycle)
+        row.save()
+        self.changed.add(row.pk)
+
+    def decided(self, told: DecisionApplied) -> None:
+        """A person's decision was taken up, in time or not."""
+        found = WaitingPod.objects.filter(run=self._run, pk=told.decision.decision_id).update(
+            decision_applied_at=told.at, commit_seq=self._run.commit_seq
+        )
+        if found:
+            self.changed.add(told.decision.decision_id)
+            audit.settle(told.decision.decision_id, told.applied, text(told.message))
+
+    def close_all_but(self, keep: Iterable[str], message: str) -> None:
+        """End every open wait of a pod whose uid is not in ``keep``."""
+        rows = WaitingPod.objects.filter(run=self._run, state__in=WaitingPod.OPEN)
+        kept = set(keep)
+        for row in rows:
+            if row.uid not in kept:
+                self._end(row, WaitingPod.State.REMOVED, message)
+
+    def _end(self, row: WaitingPod, state: str, message: str) -> None:
+        row.state, row.message, row.pending = state, message, []
+        row.commit_seq = self._run.commit_seq
+        row.save()
+        self._release(row.cycle)
+        self.changed.add(row.pk)
+        if row.decision_verdict and row.decision_applied_at is None:
+            audit.settle(row.pk, False, message)
+
+    def _release(self, cycle: int) -> None:
+        """The matrix of a wait that ended is kept no longer than its neighbours."""
+        CycleMatrix.objects.filter(
+            run=self._run, sequence=cycle, pin=CycleMatrix.Pin.WAITING
+        ).update(pin=CycleMatrix.Pin.LATEST)
