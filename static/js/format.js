@@ -33,10 +33,9 @@ export function countdown(seconds) {
   return `${Math.floor(left / 3600)}:${two(Math.floor((left % 3600) / 60))}:${two(left % 60)}`;
 }
 
-/** How long ago, coarse: "now", "12 s", "4 min", "3 h", "2 d". */
+/** How long ago, coarse: "12 s", "4 min", "3 h", "2 d". */
 export function age(seconds) {
   if (!Number.isFinite(seconds)) return "–";
-  if (seconds < 1) return "now";
   if (seconds < 60) return `${Math.floor(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;

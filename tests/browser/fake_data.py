@@ -309,8 +309,10 @@ def decision_detail(sequence: int, **changes: Any) -> dict[str, Any]:
         "Reserve": 14e-6, "Permit": 9e-6,
     }  # fmt: skip
     counts = np.bincount(source.rejection[source.rejection >= 0], minlength=len(REASONS))
+    node = source.node_names[int(order[0])]
+    feasible = int((source.rejection == -1).sum())
     return {
-        **cycle_row(sequence),
+        **cycle_row(sequence, node=node, score=int(source.total[order[0]]), nodes_feasible=feasible),
         "point_seconds": points,
         "plugin_seconds": [
             ["Filter", "NodeResourcesFit", 402e-6], ["Filter", "TaintToleration", 221e-6],

@@ -1,0 +1,74 @@
+/** One cycle taken apart for its page. Pure. */
+
+const POINTS = ["PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit", "Unreserve", "PreBind", "Bind", "PostBind"];
+
+/**
+ * [{name, seconds, share, binding, plugins: [{name, seconds, share}]}] in the order of a pod's way;
+ * a share is of the longest point, so that bars compare.
+ */
+export function timelineOf(cycle) {
+  const bindingPoints = cycle.binding?.point_seconds ?? {};
+  const seconds = new Map([...Object.entries(cycle.point_seconds ?? {}), ...Object.entries(bindingPoints)]);
+  const longest = Math.max(...seconds.values(), Number.MIN_VALUE);
+  return [...seconds.keys()]
+    .sort((a, b) => placeOf(a) - placeOf(b))
+    .map((name) => ({
+      name,
+      seconds: seconds.get(name),
+      share: seconds.get(name) / longest,
+      binding: name in bindingPoints,
+      plugins: pluginsOf(cycle, name, longest),
+    }));
+}
+
+function placeOf(point) {
+  const place = POINTS.indexOf(point);
+  return place < 0 ? POINTS.length : place;
+}
+
+function pluginsOf({ plugin_seconds: rows = [] }, point, longest) {
+  return rows
+    .filter(([at]) => at === point)
+    .map(([, name, seconds]) => ({ name, seconds, share: seconds / longest }))
+    .sort((a, b) => b.seconds - a.seconds);
+}
+
+/** [{plugin, nodes, reasons: [{reason, nodes, resolvable}]}], most nodes first. */
+export function rejectionGroups(rejections) {
+  const groups = new Map();
+  for (const { plugin, ...reason } of rejections) {
+    if (!reason.nodes) continue;
+    const group = groups.get(plugin) ?? { plugin, nodes: 0, reasons: [] };
+    group.nodes += reason.nodes;
+    group.reasons.push(reason);
+    groups.set(plugin, group);
+  }
+  const most = (a, b) => b.nodes - a.nodes;
+  return [...groups.values()].sort(most).map((group) => ({ ...group, reasons: group.reasons.sort(most) }));
+}
+
+/** Score plugins of the table in order, with the weight that the numbers show (null: cannot tell). */
+export function scoreColumns(best) {
+  const names = best.length ? Object.keys(best[0].plugins) : [];
+  return names.map((name) => ({ name, weight: weightOf(best, name) }));
+}
+
+function weightOf(best, name) {
+  const telling = best.map((node) => node.plugins[name]).find((scores) => scores?.[1] > 0);
+  return telling ? telling[2] / telling[1] : null;
+}
+
+/** One or two sentences: why this node. */
+export function choiceInWords(cycle) {
+  const { outcome, node, ties, nodes_feasible: feasible, nodes_total: total, score } = cycle;
+  if (outcome === "skipped") return "The pod was being deleted, so it was not tried.";
+  if (!node) return feasible ? "A later step failed, so no node was kept." : `None of ${number(total)} nodes can run this pod.`;
+  const among = `${number(feasible)} of ${number(total)} nodes ${feasible === 1 ? "was" : "were"} feasible`;
+  if (score === null) return `${among}, so nothing had to be scored.`;
+  const tie = ties > 1 ? ` ${number(ties)} nodes shared the highest total; one of them was picked.` : " No other node reached its total.";
+  return `${among}; the highest total, ${number(score)}, wins.${tie}`;
+}
+
+function number(value) {
+  return value.toLocaleString("en-US");
+}

@@ -1,0 +1,18 @@
+/** Lists of decisions: what matches a search, and how rows come together. Pure. */
+
+/** The server's search, for rows that are pushed: part of the pod's or node's name, and the outcome. */
+export function matches(row, { q, outcome }) {
+  if (outcome && row.outcome !== outcome) return false;
+  const needle = q.toLowerCase();
+  return !needle || row.pod.toLowerCase().includes(needle) || row.node.toLowerCase().includes(needle);
+}
+
+/** Rows by sequence, newest first; of two with the same number the later commit is kept. */
+export function mergeRows(before, more) {
+  const bySequence = new Map(before.map((row) => [row.sequence, row]));
+  for (const row of more) {
+    const known = bySequence.get(row.sequence);
+    if (!known || known.commit_seq <= row.commit_seq) bySequence.set(row.sequence, row);
+  }
+  return [...bySequence.values()].sort((a, b) => b.sequence - a.sequence);
+}

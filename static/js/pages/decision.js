@@ -1,0 +1,229 @@
+/** One cycle in full. */
+import { outcomeKind, outcomeWord, whyOf } from "../cycle_row.js";
+import { choiceInWords, rejectionGroups, scoreColumns, timelineOf } from "../decision_detail.js";
+import { camelBreaks, clockTime, count, milliseconds, percent, plural } from "../format.js";
+import { PluginPalette } from "../heatmap/lut.js";
+import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
+import { startRunPage } from "../shell.js";
+
+const NO_MATRIX = {
+  dropped: "Its matrix was dropped under load.",
+  expired: "Its matrix is no longer kept.",
+  none: "No node was looked at.",
+};
+
+class DecisionPage {
+  #sequence = Number(document.body.dataset.sequence);
+  #shell;
+  #view = parts(one("#decision"));
+  #commit = -1;
+  #palette = new PluginPalette();
+
+  start() {
+    this.#shell = startRunPage({
+      topics: ["cycles"],
+      change: (data, topics) => {
+        if (topics.has("cycles")) this.#pushed(data.cycles.cycles);
+      },
+    });
+    this.#link("#earlier-cycle", this.#sequence - 1);
+    this.#link("#later-cycle", this.#sequence + 1);
+    this.#load();
+  }
+
+  /** The binding's end, or another attempt of the pod, comes later than the cycle. */
+  #pushed(cycles) {
+    const row = cycles.find((one) => one.sequence === this.#sequence);
+    const attempt = cycles.find((one) => one.uid === this.#uid && one.commit_seq > this.#commit);
+    if ((row && row.commit_seq > this.#commit) || attempt) this.#load();
+  }
+
+  #uid = null;
+
+  async #load() {
+    try {
+      const cycle = await this.#shell.api.get(`cycles/${this.#sequence}`);
+      this.#uid = cycle.uid;
+      this.#commit = Math.max(cycle.commit_seq, ...cycle.attempts.map((attempt) => attempt.commit_seq));
+      setHidden(one("#decision-missing"), true);
+      setHidden(one("#decision"), false);
+      this.#draw(cycle);
+    } catch (error) {
+      this.#missing(error);
+    }
+  }
+
+  #missing(error) {
+    const text = parts(one("#decision-missing"));
+    const later = error.status === 404;
+    setHidden(one("#decision-missing"), false);
+    setHidden(one("#decision"), true);
+    setText(one("#decision-note"), "");
+    setText(text.title, later ? `There is no cycle ${count(this.#sequence)}` : "The decision could not be loaded");
+    setText(text.text, later ? "It may come yet: this page shows it as soon as it is recorded." : error.message);
+  }
+
+  #link(selector, sequence) {
+    const link = one(selector);
+    setHidden(link, sequence < 1);
+    link.href = `${this.#shell.page.base}cycles/${sequence}/`;
+  }
+
+  #draw(cycle) {
+    setText(one("#decision-note"), `${cycle.pod}, attempt ${cycle.attempt}, ${clockTime(cycle.started_at)}`);
+    this.#drawChoice(cycle);
+    this.#drawTimeline(cycle);
+    this.#drawFilter(cycle);
+    this.#drawScores(cycle);
+    this.#drawAttempts(cycle);
+  }
+
+  #drawChoice(cycle) {
+    const view = this.#view;
+    view.outcome.dataset.outcome = outcomeKind(cycle);
+    setText(view.outcome, outcomeWord(cycle));
+    setText(view.node, cycle.node);
+    setText(view.words, choiceInWords(cycle));
+    setText(view.message, cycle.message);
+    setHidden(view.message, !cycle.message);
+    keepChildren(view.facts, factsOf(cycle), () => stamp("fact-template"), (item, [name, value]) => {
+      const text = parts(item);
+      setText(text.name, name);
+      setText(text.value, value);
+    });
+    const kept = cycle.matrix === "kept";
+    view.heatmap.href = `${this.#shell.page.base}heatmap/?cycle=${cycle.sequence}`;
+    setHidden(view.heatmap, !kept);
+    setHidden(view.nomap, kept);
+    setText(view.nomap, NO_MATRIX[cycle.matrix] ?? "");
+  }
+
+  #drawTimeline(cycle) {
+    const points = timelineOf(cycle);
+    setText(this.#view.timeNote, `${milliseconds(cycle.duration_ms)} in the scheduling cycle; open a point for its plugins`);
+    keepChildren(this.#view.timeline, points, () => stamp("point-template"), (item, point) => {
+      drawBar(parts(item), point.binding ? `${point.name} (binding)` : point.name, point);
+      item.classList.toggle("point-binding", point.binding);
+      item.classList.toggle("point-bare", point.plugins.length === 0);
+      keepChildren(parts(item).plugins, point.plugins, () => stamp("point-plugin-template"), (line, plugin) => {
+        drawBar(parts(line), plugin.name, plugin);
+      });
+    });
+  }
+
+  #drawFilter(cycle) {
+    const groups = rejectionGroups(cycle.rejections ?? []);
+    const view = this.#view;
+    const rejected = groups.reduce((sum, group) => sum + group.nodes, 0);
+    setText(view.filterNote, `${count(cycle.nodes_feasible)} of ${plural(cycle.nodes_total, "node")} feasible, ${count(rejected)} rejected`);
+    setHidden(view.noRejections, groups.length > 0);
+    const split = [{ plugin: "", nodes: cycle.nodes_feasible }, ...groups];
+    setHidden(view.split, rejected + cycle.nodes_feasible === 0);
+    view.split.setAttribute("aria-label", split.map(({ plugin, nodes }) => `${plugin || "feasible"} ${nodes}`).join(", "));
+    keepChildren(view.split, split, () => stamp("split-template"), (part, { plugin, nodes }) => {
+      part.style.flexGrow = nodes;
+      part.dataset.colour = plugin ? this.#palette.index(plugin) : "feasible";
+      part.title = `${plugin || "feasible"}: ${count(nodes)}`;
+      setHidden(part, nodes === 0);
+    });
+    keepChildren(view.rejections, groups, () => stamp("rejection-template"), (item, group) => this.#drawGroup(item, group, cycle.nodes_total));
+  }
+
+  #drawGroup(item, group, total) {
+    const text = parts(item);
+    text.mark.dataset.colour = this.#palette.index(group.plugin);
+    setText(text.plugin, group.plugin);
+    setText(text.nodes, `${plural(group.nodes, "node")}, ${percent(group.nodes, total)}`);
+    keepChildren(text.reasons, group.reasons, () => stamp("reason-template"), (line, reason) => {
+      const words = parts(line);
+      setText(words.reason, reason.reason);
+      setText(words.code, reason.resolvable ? "" : "preemption would not help");
+      setText(words.nodes, count(reason.nodes));
+    });
+  }
+
+  #drawScores(cycle) {
+    const view = this.#view;
+    const best = cycle.best ?? [];
+    const columns = scoreColumns(best);
+    const scored = columns.length > 0;
+    setHidden(view.scores, !scored);
+    setHidden(view.noScores, scored);
+    setText(view.noScores, cycle.nodes_feasible === 1 ? "The only feasible node needs no score." : "Nothing was scored.");
+    setText(view.scoresNote, scored ? `the ${count(best.length)} best; weighted, below it raw → normalised` : "");
+    keepChildren(view.scoresHead, ["#", "Node", "Total", ...columns], () => stamp("score-head-template"), (cell, column, i) => {
+      const text = parts(cell);
+      cell.classList.toggle("num", i !== 1);
+      setText(text.name, camelBreaks(column.name ?? column));
+      setText(text.weight, column.weight ? `× ${column.weight}` : "");
+    });
+    keepChildren(view.scoresBody, best, () => stamp("score-row-template"), (row, node, i) => drawScoreRow(row, node, i, columns, cycle));
+  }
+
+  #drawAttempts(cycle) {
+    const { base } = this.#shell.page;
+    setText(this.#view.attemptsNote, plural(cycle.attempts.length, "attempt"));
+    const latest = [...cycle.attempts].sort((a, b) => b.sequence - a.sequence);
+    keepChildren(this.#view.attempts, latest, () => stamp("attempt-template"), (item, attempt) => {
+      const text = parts(item);
+      const here = attempt.sequence === cycle.sequence;
+      text.link.href = `${base}cycles/${attempt.sequence}/`;
+      if (here) text.link.setAttribute("aria-current", "page");
+      else text.link.removeAttribute("aria-current");
+      setText(text.number, `attempt ${attempt.attempt}`);
+      text.outcome.dataset.outcome = outcomeKind(attempt);
+      setText(text.outcome, outcomeWord(attempt));
+      setText(text.why, whyOf(attempt));
+      setText(text.at, `cycle ${count(attempt.sequence)}, ${clockTime(attempt.started_at)}`);
+    });
+  }
+}
+
+function factsOf(cycle) {
+  const { binding } = cycle;
+  return [
+    ["Pod", cycle.pod],
+    ["Gang", cycle.pod_group],
+    ["Profile", cycle.profile],
+    ["Priority", count(cycle.priority)],
+    ["Score", cycle.score === null ? "" : count(cycle.score)],
+    ["Ties", cycle.ties > 1 ? count(cycle.ties) : ""],
+    ["Binding", bindingInWords(cycle, binding)],
+    ["Nominated node", cycle.nominated_node],
+    ["Victims", (cycle.victims ?? []).join(", ")],
+    ["Rejected by", cycle.plugin],
+    ["Tried again when these change", (cycle.unschedulable_plugins ?? []).join(", ")],
+  ].filter(([, value]) => value);
+}
+
+function bindingInWords(cycle, binding) {
+  if (!binding) return cycle.outcome === "scheduled" ? "under way" : "";
+  const took = binding.duration_ms ?? (binding.duration === undefined ? undefined : binding.duration * 1000);
+  const time = took === undefined ? "" : ` in ${milliseconds(took)}`;
+  return binding.bound ? `bound${time}` : `failed${binding.plugin ? ` at ${binding.plugin}` : ""}: ${binding.message}`;
+}
+
+function drawBar(text, name, { seconds, share }) {
+  setText(text.name, name);
+  setText(text.time, milliseconds(seconds * 1000));
+  text.bar.style.width = `${Math.max(0.5, share * 100)}%`;
+}
+
+function drawScoreRow(row, node, index, columns, cycle) {
+  const text = parts(row);
+  row.classList.toggle("score-chosen", node.node === cycle.node);
+  setText(text.rank, index + 1);
+  setText(text.node, node.node);
+  setText(text.total, count(node.total));
+  const fixed = 3;
+  while (row.children.length > fixed + columns.length) row.lastElementChild.remove();
+  while (row.children.length < fixed + columns.length) row.append(stamp("score-cell-template"));
+  columns.forEach(({ name }, i) => {
+    const [raw, normalised, weighted] = node.plugins[name];
+    const cell = parts(row.children[fixed + i]);
+    setText(cell.weighted, count(weighted));
+    setText(cell.raw, `${count(raw)} → ${count(normalised)}`);
+  });
+}
+
+new DecisionPage().start();
