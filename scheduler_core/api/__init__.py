@@ -39,6 +39,7 @@ from .containers import (
 )
 from .errors import FieldError, InvalidObject
 from .kinds import KINDS, Kind, kind_of, parse_object
+from .known_fields import unknown_fields
 from .manifests import Manifest, load_manifest_file, load_manifests, parse_documents
 from .metadata import Condition, KubeObject, OwnerReference
 from .node import HOSTNAME_LABEL, Node, NodeImage, zone_key
@@ -203,6 +204,7 @@ __all__ = [
     "scoring_requests",
     "status_message",
     "tolerates",
+    "unknown_fields",
     "validate",
     "value",
     "zone_key",

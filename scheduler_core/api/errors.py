@@ -28,7 +28,7 @@ FieldError = tuple[str, str]
 _LONGEST_SHOWN = 200
 
 
-class InvalidObject(ValueError):  # noqa: N818 - reads as the statement it makes
+class InvalidObject(ValueError):
     """An object, or one field of it, that cannot be accepted.
 
     Attributes:

@@ -18,6 +18,7 @@ import yaml
 
 from .errors import InvalidObject, invalid
 from .kinds import kind_of
+from .known_fields import unknown_fields
 from .metadata import KubeObject, subject_of
 from .reader import Raw
 from .validation import validate
@@ -112,7 +113,7 @@ def load_manifest_file(path: Path) -> list[Manifest]:
 
 
 def load_manifests(text: str, source: str = "manifest") -> list[Manifest]:
-    """The objects of a text, in order, each checked by `api.validation`.
+    """The objects of a text, in order, each checked by `api.validation` and for unknown fields.
 
     Empty documents are skipped; the items of a List count as objects of their own.
 
@@ -276,7 +277,8 @@ def _faults(document: _Document, data: Any, node: yaml.Node) -> Iterable[Invalid
         return
     kind = data.get("kind")
     name = subject_of(data, kind if isinstance(kind, str) else "object")
-    for path, reason in validate(data):
+    unknown = [(path, f'unknown field "{path}"') for path in unknown_fields(data)]
+    for path, reason in unknown + validate(data):
         where = document.where(_line(_descend(node, path)))
         yield InvalidObject(path, reason, subject=f"{where}: {name}")
 

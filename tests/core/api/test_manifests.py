@@ -154,6 +154,11 @@ def test_all_faults_of_all_documents_are_told() -> None:
             'a.yaml, document 1, line 1: Widget: kind: Invalid value: "Widget": known kinds are',
             id="unknown kind",
         ),
+        pytest.param(
+            TWO.replace("kind: Node", "kind: Node\nspec: {taint: []}"),
+            'a.yaml, document 3, line 18: Node n1: spec.taint: unknown field "spec.taint"',
+            id="misspelt field",
+        ),
         pytest.param("a: 1", "a.yaml, document 1, line 1: object: kind: Required", id="no kind"),
         pytest.param(
             "[" * 100_000,

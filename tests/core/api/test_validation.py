@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.api import InvalidObject, check, status_message, validate
+from scheduler_core.api import InvalidObject, check, status_message, unknown_fields, validate
 from scheduler_core.testing.builders import (
     make_namespace,
     make_node,
@@ -472,3 +472,30 @@ def test_several_faults_stand_in_brackets() -> None:
         status_message("Pod", "p", faults)
         == 'Pod "p" is invalid: [a: Required value, b: Forbidden: no]'
     )
+
+
+def test_misspelt_fields_are_found_wherever_they_decide_something() -> None:
+    raw = make_pod("p").toleration("k").node_affinity_in("zone", "a").raw()
+    raw["spec"]["nodeselector"] = {}
+    raw["spec"]["containers"][0]["resources"] = {"request": {}}
+    raw["spec"]["tolerations"][0]["effects"] = "NoSchedule"
+    raw["metadata"]["label"] = {}
+    assert sorted(unknown_fields(raw)) == [
+        "metadata.label",
+        "spec.containers[0].resources.request",
+        "spec.nodeselector",
+        "spec.tolerations[0].effects",
+    ]
+
+
+def test_fields_of_recorded_objects_are_all_known() -> None:
+    for line in RECORDED.read_text(encoding="utf-8").splitlines():
+        response = json.loads(line).get("response")
+        if isinstance(response, dict) and response.get("kind") in ("Pod", "Node", "Namespace"):
+            assert unknown_fields(response) == []
+
+
+def test_an_unknown_field_is_named_as_kube_apiserver_names_it() -> None:
+    entry = recorded("pod-unknown-field")
+    (path,) = unknown_fields(entry["body"])
+    assert entry["response"]["message"].endswith(f'strict decoding error: unknown field "{path}"')
