@@ -3,6 +3,7 @@ that shares whatever did not change."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.api.reader import format_time
@@ -40,7 +41,7 @@ def clone(value: Any, depth: int = 0) -> Any:
         return [clone(child, depth + 1) for child in value]
     if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return clone(dict(value), depth)
     raise bad_request(f"{type(value).__name__} is not a JSON value")
 

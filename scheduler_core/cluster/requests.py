@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 from scheduler_core.ports import ApiError, Json, PodCondition
 
@@ -100,9 +100,9 @@ class Requests(ABC):
 
     def emit_event(
         self,
-        regarding: Json,
+        regarding: Mapping[str, Any],
         *,
-        type: Literal["Normal", "Warning"],  # noqa: A002 - the port's name, and Kubernetes'
+        type: Literal["Normal", "Warning"],
         reason: str,
         action: str,
         note: str,

@@ -192,6 +192,11 @@ class SandboxCluster(Requests):
         with self._lock:
             return self._store.committed_version
 
+    @property
+    def identity(self) -> str:
+        """Tells this store from every other: a resourceVersion means nothing elsewhere."""
+        return str(self.get("Namespace", "", "kube-system")["metadata"]["uid"])
+
     # -- watching --------------------------------------------------------------------------------
 
     def list_watch(self, kind: str, sink: Callable[[WatchEvent], None]) -> Subscription:
