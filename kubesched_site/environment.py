@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -76,7 +77,9 @@ def database(env: environ.Env, default: str) -> dict[str, Any]:
     log, transactions that take the write lock when they begin (a deferred one fails at once
     where it meets another writer), and patience.
     """
-    config: dict[str, Any] = dict(read(env.db_url, "DATABASE_URL", default=default))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an unknown scheme is reported below
+        config: dict[str, Any] = dict(read(env.db_url, "DATABASE_URL", default=default))
     if not config.get("ENGINE"):
         stop("DATABASE_URL does not name a database that Django knows (postgres://, sqlite:///).")
     if config["ENGINE"].endswith(".sqlite3"):

@@ -227,7 +227,12 @@ if read(env.bool, "KUBESCHED_BEHIND_PROXY", default=False):
 # --- files ----------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = Path(os.environ.get("KUBESCHED_STATIC_ROOT") or BASE_DIR / "staticfiles").absolute()
+# Where `collectstatic` puts them; outside production there is nothing to collect.
+STATIC_ROOT = (
+    Path(os.environ.get("KUBESCHED_STATIC_ROOT") or BASE_DIR / "staticfiles").absolute()
+    if PRODUCTION
+    else None
+)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

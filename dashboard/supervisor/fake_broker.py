@@ -16,17 +16,44 @@ from types import FrameType
 from typing import Any
 
 from fakeredis import TcpFakeServer
+from fakeredis._clients._tcp_server import TCPFakeRequestHandler
+from redis.exceptions import ResponseError
 
 # What redis-server's scripts and clients of today expect.
 SERVER_VERSION = (7, 0)
+
+
+class KeepConnection:
+    """Wraps a client of the fake server so that an error is an answer like any other.
+
+    Left alone, the server hangs up after one. A client that tries a script by its hash and means
+    to send the script where that fails, as redis-py does, would lose its connection.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def read_response(self) -> Any:
+        try:
+            return self._client.read_response()
+        except ResponseError as error:
+            return error
+
+
+class Handler(TCPFakeRequestHandler):
+    def setup(self) -> None:
+        super().setup()
+        client: Any = KeepConnection(self.current_client)
+        self.current_client = client
 
 
 class UnixFakeServer(TcpFakeServer):
     """fakeredis' TCP server on a unix socket."""
 
     address_family = socket.AF_UNIX
-    # The process must be able to end while clients are connected.
-    daemon_threads = True
 
     def __init__(self, path: Path) -> None:
         self._numbers = count(1)
@@ -34,7 +61,9 @@ class UnixFakeServer(TcpFakeServer):
             path.unlink()
         address: Any = str(path)  # what an AF_UNIX server takes in place of (host, port)
         super().__init__(address, server_version=SERVER_VERSION)
+        # The process must be able to end while clients are connected.
         self.daemon_threads = True
+        self.RequestHandlerClass = Handler
         path.chmod(0o700)
 
     def get_request(self) -> tuple[Any, Any]:

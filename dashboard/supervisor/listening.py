@@ -12,6 +12,7 @@ import socket
 from contextlib import suppress
 
 BACKLOG = 128
+HIGHEST_PORT = 65535
 
 
 class CannotListenError(Exception):
@@ -19,19 +20,25 @@ class CannotListenError(Exception):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket on ``host``:``port`` (port 0: any free one)."""
+    """Return a listening socket on ``host``:``port`` (port 0: any free one).
+
+    Raises:
+        CannotListenError: the port is taken or out of range, or the host is not this machine's.
+    """
+    if not 0 <= port <= HIGHEST_PORT:
+        raise CannotListenError(f"{port} is no port: they go from 0 to {HIGHEST_PORT}.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         opened = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise CannotListenError(f"the address {host} cannot be served ({error}).") from None
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
         opened.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         opened.close()
         raise CannotListenError(_reason(host, port, error)) from None
     return opened
@@ -53,10 +60,9 @@ def answers_http(host: str, port: int, path: str = "/healthz") -> bool:
     return False
 
 
-def _reason(host: str, port: int, error: Exception) -> str:
-    number = getattr(error, "errno", None)
-    if number == errno.EADDRINUSE:
+def _reason(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
         return f"port {port} on {host} is in use; choose another one (make demo PORT=8001)."
-    if number == errno.EACCES:
+    if error.errno == errno.EACCES:
         return f"port {port} needs root; choose one above 1023 (make demo PORT=8000)."
     return f"{host}:{port} cannot be served ({error})."

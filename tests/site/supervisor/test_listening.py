@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import socket
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
 
+from dashboard.supervisor import listening
 from dashboard.supervisor.listening import CannotListenError, answers_http, listen, url_host
 
 
@@ -29,7 +30,7 @@ def test_a_used_port_is_named() -> None:
     [
         pytest.param("no-such-host.invalid", 0, "no-such-host.invalid cannot be", id="host"),
         pytest.param("192.0.2.1", 0, "192.0.2.1:0 cannot be served", id="not ours"),
-        pytest.param("127.0.0.1", 99999, "cannot be served", id="port out of range"),
+        pytest.param("127.0.0.1", 99999, "99999 is no port", id="port out of range"),
     ],
 )
 def test_an_address_that_cannot_be_served_is_one_line(host: str, port: int, words: str) -> None:
@@ -39,9 +40,14 @@ def test_an_address_that_cannot_be_served_is_one_line(host: str, port: int, word
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may take any port")
-def test_a_port_for_root_is_explained() -> None:
-    with pytest.raises(CannotListenError, match="needs root"):
+def test_a_port_for_root_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing(socket.socket):
+        def bind(self, address: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(listening.socket, "socket", Refusing)
+
+    with pytest.raises(CannotListenError, match="port 80 needs root; choose one above 1023"):
         listen("127.0.0.1", 80)
 
 
