@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import environ
 
@@ -82,6 +82,8 @@ def database(env: environ.Env, default: str) -> dict[str, Any]:
         config: dict[str, Any] = dict(read(env.db_url, "DATABASE_URL", default=default))
     if not config.get("ENGINE"):
         stop("DATABASE_URL does not name a database that Django knows (postgres://, sqlite:///).")
+    # A host that is a socket's folder is written with %2F for its slashes.
+    config["HOST"] = unquote(config.get("HOST") or "")
     if config["ENGINE"].endswith(".sqlite3"):
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",

@@ -136,7 +136,7 @@ def running_postgres() -> Iterator[str]:
             "PostgreSQL's answer",
         )
         subprocess.run([*psql, "create database kubesched"], check=True, capture_output=True)
-        yield f"postgres://kubesched@{str(folder).replace('/', '%2F')}/kubesched"
+        yield f"postgres://kubesched@/kubesched?host={folder}"
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=20)

@@ -139,6 +139,20 @@ def test_postgresql_is_used_where_database_url_names_it() -> None:
     assert setting("settings.DATABASES['default']['ENGINE']", **PRODUCTION).endswith("postgresql")
 
 
+@pytest.mark.parametrize(
+    ("url", "expression", "expected"),
+    [
+        pytest.param("postgres://u@%2Frun%2Fpg/k", "['HOST']", "/run/pg", id="escaped"),
+        pytest.param("postgres://u@/k?host=/run/pg", "['OPTIONS']['host']", "/run/pg", id="query"),
+        pytest.param("postgres://u:p%40w@db:5433/k", "['PASSWORD']", "p@w", id="password"),
+    ],
+)
+def test_a_database_address_means_what_it_says(url: str, expression: str, expected: str) -> None:
+    variables = {**PRODUCTION, "DATABASE_URL": url}
+
+    assert setting(f"settings.DATABASES['default']{expression}", **variables) == expected
+
+
 def test_proxy_header_is_trusted_only_when_asked() -> None:
     expression = "getattr(settings, 'SECURE_PROXY_SSL_HEADER', None)"
 
