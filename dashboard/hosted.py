@@ -7,6 +7,8 @@ processes go through the owner's unix socket (``sandbox_client``).
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -14,26 +16,39 @@ from django.conf import settings
 from scheduler_core.cluster.remote import RemoteSandbox
 from scheduler_core.cluster.sandbox import SandboxCluster
 
+
+@dataclass(slots=True)
+class HostedSandbox:
+    """A sandbox and, while a scheduler runs on it, whether that one has anything to do."""
+
+    cluster: SandboxCluster
+    is_busy: Callable[[], bool] | None = None
+
+    def is_quiet(self) -> bool:
+        """A scheduler is at work and has nothing left to do: time may jump ahead."""
+        return self.is_busy is not None and not self.is_busy()
+
+
 _lock = threading.Lock()
-_clusters: dict[int, SandboxCluster] = {}
+_hosted: dict[int, HostedSandbox] = {}
 
 
-def publish(cluster_id: int, cluster: SandboxCluster) -> None:
+def publish(cluster_id: int, sandbox: HostedSandbox) -> None:
     """This process owns the sandbox from now on."""
     with _lock:
-        _clusters[cluster_id] = cluster
+        _hosted[cluster_id] = sandbox
 
 
 def withdraw(cluster_id: int) -> None:
     """This process owns the sandbox no more. May be called twice."""
     with _lock:
-        _clusters.pop(cluster_id, None)
+        _hosted.pop(cluster_id, None)
 
 
-def find(cluster_id: int) -> SandboxCluster | None:
+def find(cluster_id: int) -> HostedSandbox | None:
     """The sandbox, if this process owns it."""
     with _lock:
-        return _clusters.get(cluster_id)
+        return _hosted.get(cluster_id)
 
 
 def socket_path(cluster_id: int) -> Path:

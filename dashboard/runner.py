@@ -10,6 +10,7 @@ from typing import Final
 from django.conf import settings
 
 from dashboard import hosted, leases, permits, runs
+from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
 from dashboard.models import SchedulerRun, WaitingPod
 from dashboard.recorder import Recorder
@@ -18,8 +19,7 @@ from scheduler_core.clock import RealClock
 from scheduler_core.config import InvalidConfiguration, load_configuration
 from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.framework.runtime.framework import ProfileError
-from scheduler_core.plugins import in_tree_registry
-from scheduler_core.ports import Cluster
+from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.records import PendingPlugin, PodRef, WaitingPodRecord
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 
@@ -36,16 +36,16 @@ class RunLoop:
         stop: set when the worker has to end.
     """
 
-    def __init__(self, run: SchedulerRun, cluster: Cluster, stop: threading.Event) -> None:
+    def __init__(self, run: SchedulerRun, sandbox: HostedSandbox, stop: threading.Event) -> None:
         self._run = run
-        self._cluster = cluster
+        self._sandbox = sandbox
         self._stop = stop
         self._fenced = threading.Event()
         self._desired = run.desired_state
         self._told_state = ""
 
     def read_desired_state(self) -> None:
-        """Called by the lease keeper, a few times a second."""
+        """Called by the lease keeper with each renewal."""
         wanted = SchedulerRun.objects.values_list("desired_state", flat=True)
         self._desired = wanted.filter(pk=self._run.pk).first() or _STOPPED
 
@@ -61,7 +61,7 @@ class RunLoop:
         )
         scheduler = Scheduler(
             load_configuration(run.config, in_tree_registry(), dotted_plugins=True),
-            self._cluster,
+            self._sandbox.cluster.as_actor("scheduler"),
             clock=clock,
             executor=KeyedThreadPool(),
             observers=[recorder],
@@ -73,10 +73,12 @@ class RunLoop:
         try:
             scheduler.start(waiting=open_waits(run.pk))
             inbox.start()
+            self._sandbox.is_busy = lambda: scheduler.is_busy
             scheduler.run(
                 lambda: self._ended(keeper), lambda: self._follow_wish(scheduler, fence)
             )
         finally:
+            self._sandbox.is_busy = None
             inbox.close()
             scheduler.stop()
             recorder.close()
@@ -108,10 +110,10 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
     found = SchedulerRun.objects.filter(pk=run_id).select_related("cluster").first()
     if found is None or found.desired_state == _STOPPED:
         return False
-    cluster = hosted.find(found.cluster_id)
-    if cluster is None:
+    sandbox = hosted.find(found.cluster_id)
+    if sandbox is None:
         return False
-    loop = RunLoop(found, cluster.as_actor("scheduler"), stop)
+    loop = RunLoop(found, sandbox, stop)
     keeper = LeaseKeeper.acquire(leases.run_lease(run_id), worker, loop.read_desired_state)
     if keeper is None:
         return False

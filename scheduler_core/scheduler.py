@@ -112,6 +112,7 @@ class Scheduler:
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
         self._paused = False
+        self._idle = False
         executor = executor or InlineExecutor()
         self._executor = executor
         # State, all of it owned by the thread that calls run_once().
@@ -223,6 +224,11 @@ class Scheduler:
         self._inbox.wake()
 
     @property
+    def is_busy(self) -> bool:
+        """Messages, pods or bindings are under way; may be read from any thread, as a hint."""
+        return len(self._inbox) > 0 or not self._idle
+
+    @property
     def next_sequence(self) -> int:
         return self._sequence
 
@@ -260,6 +266,7 @@ class Scheduler:
             worked |= self._restore_one() or self._schedule_next()
         worked |= self.waiting_room.settle()
         self._listing.tell_if_due(self.depths)
+        self._idle = not worked and not self._has_work()
         return worked
 
     def handle(self, message: Message) -> None:
@@ -275,6 +282,10 @@ class Scheduler:
     def depths(self) -> QueueDepths:
         """Pods in each place."""
         return replace(self.queue.depths(), waiting=len(self.waiting_pods))
+
+    def _has_work(self) -> bool:
+        depths = self.queue.depths()
+        return depths.active > 0 or self.cache.assumed_count > len(self.waiting_pods)
 
     def _ready(self) -> bool:
         """Nothing is scheduled before every kind has been listed once."""

@@ -1,0 +1,197 @@
+"""Owns one sandbox: its store, its kubelet and controllers, its workload and its socket."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from dashboard import hosted, leases, sandbox_journal
+from dashboard.hosted import HostedSandbox
+from dashboard.lease_keeper import LeaseKeeper
+from dashboard.models import Sandbox
+from dashboard.sandbox_journal import DatabaseJournal
+from dashboard.workload_specs import InvalidWorkload, make_workload
+from scheduler_core.clock import RealClock
+from scheduler_core.cluster.driver import Driver
+from scheduler_core.cluster.kubelet import SandboxKubelet
+from scheduler_core.cluster.pod_group_status import PodGroupController
+from scheduler_core.cluster.remote import SandboxServer
+from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.cluster.sandbox_clock import AS_FAST_AS_POSSIBLE, ScaledClock
+from scheduler_core.workloads import Workload
+
+logger = logging.getLogger(__name__)
+
+#: A snapshot is taken when a restart would have to replay more writes than this.
+SNAPSHOT_EVERY: Final = 5_000
+#: How often the owner looks whether it is still wanted, in seconds.
+LOOK_SECONDS: Final = 0.2
+
+_STOPPED: Final = Sandbox.DesiredState.STOPPED
+
+
+class WorkloadPart:
+    """Makes a workload tick with the sandbox's driver, and remembers how far it has come."""
+
+    def __init__(self, workload: Workload, cluster: SandboxCluster) -> None:
+        self._workload = workload
+        self._cluster = cluster.as_actor("workload")
+        #: Replaced, never changed: the journal's thread reads it.
+        self.state: dict[str, Any] = workload.state()
+
+    def next_deadline(self) -> float | None:
+        return self._workload.next_deadline()
+
+    def tick(self, now: float) -> None:
+        try:
+            self._workload.run_due(now, self._cluster)
+        finally:
+            self.state = self._workload.state()
+
+
+class SandboxHost:
+    """One sandbox in this process, from lease to lease's end."""
+
+    def __init__(self, sandbox: Sandbox, stop: threading.Event) -> None:
+        self._sandbox = sandbox
+        self._id = sandbox.cluster_id
+        self._stop = stop
+        self._desired = sandbox.desired_state
+        self._part: WorkloadPart | None = None
+        self._snapshot_at = 0
+
+    def read_desired_state(self) -> None:
+        """Called by the lease keeper with each renewal."""
+        wanted = Sandbox.objects.values_list("desired_state", flat=True)
+        self._desired = wanted.filter(pk=self._id).first() or _STOPPED
+
+    def own(self, keeper: LeaseKeeper, on_ready: Callable[[], object]) -> None:
+        """Serve the sandbox until it is not wanted, the lease is lost or the worker stops."""
+        with ExitStack() as stack:
+            cluster, clock = self._restore(keeper.fence)
+            stack.callback(cluster.close)
+            entry = HostedSandbox(cluster)
+            self._start_parts(cluster, clock, entry, stack)
+            server = SandboxServer(cluster, hosted.socket_path(self._id))
+            stack.callback(server.close)
+            hosted.publish(self._id, entry)
+            stack.callback(hosted.withdraw, self._id)
+            set_state(self._id, Sandbox.State.RUNNING)
+            on_ready()
+            while not self._ended(keeper):
+                self._stop.wait(LOOK_SECONDS)
+                self._snapshot_if_due(cluster, keeper.fence)
+
+    def _ended(self, keeper: LeaseKeeper) -> bool:
+        return self._stop.is_set() or keeper.lost.is_set() or self._desired == _STOPPED
+
+    def _restore(self, fence: leases.Fence) -> tuple[SandboxCluster, ScaledClock]:
+        snapshot, writes = sandbox_journal.load(self._id)
+        journal = DatabaseJournal(self._id, fence, self._workload_state)
+        last = writes[-1].at if writes else (snapshot.at if snapshot is not None else None)
+        clock = make_clock(self._sandbox, last)
+        cluster = SandboxCluster.restore(snapshot, writes, clock, journal)
+        self._snapshot_at = snapshot.resource_version if snapshot is not None else 0
+        return cluster, clock
+
+    def _start_parts(
+        self,
+        cluster: SandboxCluster,
+        clock: ScaledClock,
+        entry: HostedSandbox,
+        stack: ExitStack,
+    ) -> None:
+        driver = Driver(clock, may_jump=entry.is_quiet)
+        kubelet = SandboxKubelet(cluster, wake=driver.wake)
+        groups = PodGroupController(cluster, wake=driver.wake)
+        parts: list[Any] = [kubelet, groups]
+        workload = make_workload(self._sandbox.workload, clock.now())
+        if workload is not None:
+            if self._sandbox.workload_state:
+                workload.load(self._sandbox.workload_state)
+            self._part = WorkloadPart(workload, cluster)
+            parts.append(self._part)
+        stack.callback(kubelet.stop)
+        stack.callback(groups.stop)
+        stack.callback(driver.stop)
+        driver.start(parts)
+
+    def _workload_state(self) -> dict[str, Any] | None:
+        return self._part.state if self._part is not None else None
+
+    def _snapshot_if_due(self, cluster: SandboxCluster, fence: leases.Fence) -> None:
+        if cluster.resource_version - self._snapshot_at < SNAPSHOT_EVERY:
+            return
+        snapshot = cluster.snapshot()
+        try:
+            sandbox_journal.save_snapshot(self._id, snapshot, fence)
+        except DatabaseError as error:
+            logger.warning("sandbox %s: no snapshot for now: %s", self._id, error)
+        self._snapshot_at = snapshot.resource_version
+
+
+def make_clock(sandbox: Sandbox, last: float | None) -> ScaledClock:
+    """The sandbox's clock, going on from the last write (``last``, time of day) after a restart.
+
+    In real time it shows the real time again; a scaled clock goes on from where it stood.
+    """
+    real = RealClock()
+    if sandbox.clock_mode == Sandbox.ClockMode.MAX:
+        return ScaledClock(real, AS_FAST_AS_POSSIBLE, last)
+    if sandbox.clock_mode == Sandbox.ClockMode.SCALED:
+        return ScaledClock(real, sandbox.speed, last)
+    return ScaledClock(real, 1.0, max(real.now(), last or 0.0))
+
+
+def set_state(cluster_id: int, state: str, message: str = "") -> None:
+    """What has become of the sandbox, for its pages."""
+    Sandbox.objects.filter(pk=cluster_id).update(state=state, message=message)
+
+
+def host(
+    cluster_id: int,
+    *,
+    worker: str,
+    stop: threading.Event,
+    on_ready: Callable[[], object] = lambda: None,
+) -> bool:
+    """Own a sandbox in this process; False where another process does, or nobody shall.
+
+    ``on_ready`` is called once pages and schedulers can use it.
+    """
+    sandbox = Sandbox.objects.filter(pk=cluster_id).first()
+    if sandbox is None or sandbox.desired_state == _STOPPED:
+        return False
+    owner = SandboxHost(sandbox, stop)
+    keeper = LeaseKeeper.acquire(
+        leases.sandbox_lease(cluster_id), worker, owner.read_desired_state
+    )
+    if keeper is None:
+        return False
+    with keeper:
+        # Once more under the lease: the last owner may have written since.
+        sandbox.refresh_from_db()
+        set_state(cluster_id, Sandbox.State.STARTING)
+        started = time.monotonic()
+        try:
+            owner.own(keeper, on_ready)
+        except InvalidWorkload as error:
+            set_state(cluster_id, Sandbox.State.FAILED, f"Workload: {error}")
+            return True
+        except Exception as error:
+            logger.exception("sandbox %s failed", cluster_id)
+            set_state(cluster_id, Sandbox.State.FAILED, f"The sandbox failed: {error!r}")
+            raise
+        if not keeper.lost.is_set():
+            wanted = sandbox.desired_state if stop.is_set() else _STOPPED
+            state = Sandbox.State.STOPPED if wanted == _STOPPED else Sandbox.State.PENDING
+            set_state(cluster_id, state)
+        logger.info("sandbox %s served for %.0f s", cluster_id, time.monotonic() - started)
+    return True
