@@ -234,6 +234,7 @@ class Recorder(Observer):
                 began = time.monotonic()
                 if not self._write(batch):
                     return
+                self._written()
                 self._prune()
                 self._pace(began)
         finally:
@@ -296,7 +297,6 @@ class Recorder(Observer):
                 if failures >= BAD_BATCH_TRIES:
                     return self._write_singly(batch)
             else:
-                self._written()
                 return True
             connection.close()
             with self._changed:
@@ -309,7 +309,6 @@ class Recorder(Observer):
         """One bad record must not hold up the rest: write one by one, and log what cannot be."""
         if len(batch.told) <= 1:
             logger.error("run %s: given up: %r", self._run_id, [t.record for t in batch.told])
-            self._written()
             return True
         for number, told in enumerate(batch.told):
             single = replace(
