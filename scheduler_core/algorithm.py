@@ -37,8 +37,15 @@ class TieBreaker(Protocol):
 class SmallestName:
     """The smallest node name wins: repeatable, used for recorded comparisons."""
 
+    def __init__(self) -> None:
+        self._names: Sequence[str] = ()
+        self._rank: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+
     def choose(self, names: Sequence[str], rows: Rows) -> int:
-        return int(min(rows, key=lambda row: names[row]))
+        if names is not self._names:  # the same tuple as long as no node comes or goes
+            self._names = names
+            self._rank = np.argsort(np.argsort(np.array(names)))
+        return int(rows[np.argmin(self._rank[rows])])
 
 
 class SeededRandom:
