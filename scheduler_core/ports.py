@@ -188,27 +188,34 @@ class Observer(Protocol):
 
     Every method is optional: subclass this and define the ones you need (the runtime calls only
     methods that are overridden). An observer that raises is logged and detached; it never hurts a
-    cycle.
+    cycle. (The bare ``return`` tells type checkers that a method is not abstract.)
     """
 
-    def cycle_finished(self, record: CycleRecord) -> None: ...
+    def cycle_finished(self, record: CycleRecord) -> None:
+        return
 
-    def binding_finished(self, record: BindingRecord) -> None: ...
+    def binding_finished(self, record: BindingRecord) -> None:
+        return
 
     def pod_waiting(self, record: WaitingPodRecord) -> None:
         """A wait began, or one of its plugins allowed (``pending`` has become shorter)."""
+        return
 
     def pod_resolved(self, record: WaitingPodRecord) -> None:
         """A wait ended (``outcome`` is set)."""
+        return
 
     def decision_applied(self, decision: PermitDecision, applied: bool, message: str) -> None:
         """A person's decision was applied, or came too late (``applied`` False, and why)."""
+        return
 
     def queues_listed(self, listing: QueueListing) -> None:
         """At most every ``listing_interval`` seconds, and only after a change."""
+        return
 
     def usage_changed(self, usage: ClusterUsage) -> None:
         """At the same pace as queues_listed."""
+        return
 
 
 class PermitInbox(Protocol):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -262,14 +261,14 @@ class _Outcomes(Observer):
     """Keeps the last word on every pod."""
 
     placements: dict[str, Placement] = field(default_factory=dict)
-    points: Counter[str] = field(default_factory=Counter)
+    points: dict[str, float] = field(default_factory=dict)
     rejected: list[str] = field(default_factory=list)
     cycles: int = 0
 
     def cycle_finished(self, record: CycleRecord) -> None:
         self.cycles += 1
         for point, seconds in record.point_seconds.items():
-            self.points[point] += seconds
+            self.points[point] = self.points.get(point, 0.0) + seconds
         if record.outcome is Outcome.SKIPPED:
             return
         key = record.pod.key
