@@ -31,7 +31,7 @@ from scheduler_core.framework.types import PostFilterResult, PreFilterResult
 Behaviour = Mapping[str, Any]
 
 
-def make_spy(
+def make_spy(  # noqa: C901 - one small answer per extension point
     plugin_name: str,
     log: list[str],
     behaviour: dict[str, Any] | None = None,
