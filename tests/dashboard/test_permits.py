@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.db import connection
+
+from dashboard import commits, groups, leases, permits
+from dashboard.leases import Fence, FencedError
+from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
+from dashboard.recording import BatchWriter
+from dashboard.told import Batch, DecisionApplied, Told
+from scheduler_core.records import PermitDecision, Verdict
+from tests.dashboard.factory import FakePublisher, make_run, resolved, wait
+
+pytestmark = pytest.mark.django_db(transaction=True)
+_batches = iter(range(10**6))
+
+
+def told(run: SchedulerRun, *records: Any) -> None:
+    batch = Batch(f"t:{next(_batches)}", [Told(record, 0) for record in records])
+    BatchWriter(run.pk).write(batch)
+    RunState.objects.filter(run=run).update(clock_at=None)
+
+
+def waiting(run: SchedulerRun, name: str = "p", **fields: Any) -> WaitingPod:
+    sequence = WaitingPod.objects.count() + 1
+    told(run, wait(sequence, name, **fields))
+    return WaitingPod.objects.get(run=run, cycle=sequence)
+
+
+# --- decide -----------------------------------------------------------------------------------
+
+
+def test_an_approval_is_sent_with_its_audit_row(
+    run: SchedulerRun, operator: User, published: FakePublisher, no_redis: list[int]
+) -> None:
+    row = waiting(run)
+    before = SchedulerRun.objects.get(pk=run.pk).commit_seq
+    outcome = permits.decide(run.pk, user=operator, verdict="approve", comment="go", ids=[row.pk])
+    assert outcome.decided == 1
+    assert outcome.results == [
+        {
+            "id": row.pk,
+            "pod": "default/p",
+            "ok": True,
+            "state": "sent",
+            "message": "Approved; the scheduler applies it.",
+        }
+    ]
+    row.refresh_from_db()
+    assert (row.state, row.decision_verdict, row.decision_user, row.decision_comment) == (
+        "sent",
+        "approve",
+        "olga",
+        "go",
+    )
+    assert row.commit_seq == before + 1
+    entry = AuditEntry.objects.get(waiting_pod=row)
+    assert (entry.verb, entry.username, entry.target, entry.comment, entry.outcome) == (
+        "approve",
+        "olga",
+        "default/p",
+        "go",
+        "sent",
+    )
+    (frame,) = published.of("waiting")
+    assert (frame["from"], frame["seq"]) == (before, before + 1)
+    assert frame["pods"][0]["decision"]["user"] == "olga"
+    assert no_redis == [run.pk]
+
+
+def test_a_whole_gang(run: SchedulerRun, operator: User) -> None:
+    for name in ("a", "b"):
+        waiting(run, name, pod_group="default/gang")
+    waiting(run, "c", pod_group="default/other")
+    outcome = permits.decide(run.pk, user=operator, verdict="deny", pod_group="default/gang")
+    assert [result["pod"] for result in outcome.results] == ["default/a", "default/b"]
+    states = dict(WaitingPod.objects.values_list("name", "state"))
+    assert states == {"a": "sent", "b": "sent", "c": "waiting"}
+    assert AuditEntry.objects.filter(verb="deny", outcome="sent").count() == 2
+
+
+def test_the_same_word_twice_does_no_harm(
+    run: SchedulerRun, operator: User, second_operator: User, no_redis: list[int]
+) -> None:
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    again = permits.decide(run.pk, user=second_operator, verdict="approve", ids=[row.pk])
+    assert (again.ok, again.decided) == (True, 0)
+    assert again.results[0]["message"].startswith("Already approved by olga at ")
+    assert AuditEntry.objects.count() == 1
+    assert no_redis == [run.pk]
+
+
+def test_the_other_word_is_refused_with_who_and_when(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    other = permits.decide(run.pk, user=second_operator, verdict="deny", ids=[row.pk])
+    assert not other.ok
+    row.refresh_from_db()
+    assert row.decision_verdict == "approve"
+    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(row.decision_at))
+    assert other.results[0]["message"] == f"Already approved by olga at {moment}."
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fields", "message"),
+    [
+        pytest.param(
+            "timed_out",
+            {"message": "timed out after 15m0s", "resolved_by": "ManualApproval"},
+            "Too late: the pod has timed out by ManualApproval at 2027-01-15 08:00:09 UTC:"
+            " timed out after 15m0s.",
+            id="timed out",
+        ),
+        pytest.param(
+            "removed",
+            {"resolved_by": "", "resolved_at": None},
+            "Too late: the pod is gone.",
+            id="gone",
+        ),
+    ],
+)
+def test_a_wait_that_ended_says_how(
+    run: SchedulerRun, operator: User, outcome: str, fields: dict[str, Any], message: str
+) -> None:
+    row = waiting(run)
+    told(run, resolved(row.cycle, outcome=outcome, **fields))
+    found = permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    assert not found.ok
+    assert (found.results[0]["state"], found.results[0]["message"]) == (outcome, message)
+    assert AuditEntry.objects.count() == 0
+
+
+def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run, deadline=time.time() - 1)
+    found = permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    assert not found.ok
+    assert found.results[0]["message"].startswith("Too late: its time ran out at ")
+    row.refresh_from_db()
+    assert row.state == "waiting"
+
+
+def test_the_deadline_is_the_schedulers_clock(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run, deadline=100.0)
+    RunState.objects.filter(run=run).update(clock_at=50.0, wall_at=time.time(), clock_speed=1.0)
+    assert permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk]).ok
+    late = waiting(run, "q", deadline=100.0)
+    RunState.objects.filter(run=run).update(
+        clock_at=50.0, wall_at=time.time() - 10, clock_speed=10.0
+    )
+    assert not permits.decide(run.pk, user=operator, verdict="approve", ids=[late.pk]).ok
+
+
+def test_some_of_many(run: SchedulerRun, operator: User) -> None:
+    done, row = waiting(run, "a"), waiting(run, "b")
+    told(run, resolved(done.cycle, "a"))
+    outcome = permits.decide(run.pk, user=operator, verdict="approve", ids=[done.pk, row.pk])
+    assert [result["ok"] for result in outcome.results] == [False, True]
+    assert (outcome.ok, outcome.decided) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        pytest.param({"ids": [10**9]}, "No such waiting pod in this run.", id="unknown id"),
+        pytest.param({"pod_group": "a/b"}, 'No pod of the group "a/b" waits.', id="unknown gang"),
+    ],
+)
+def test_nothing_there(
+    run: SchedulerRun, operator: User, target: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(permits.UnknownWaitingPod, match=message):
+        permits.decide(run.pk, user=operator, verdict="approve", **target)
+    assert SchedulerRun.objects.get(pk=run.pk).commit_seq == 0
+
+
+def test_a_pod_of_another_run_is_not_there(run: SchedulerRun, operator: User) -> None:
+    row = waiting(make_run("other"))
+    with pytest.raises(permits.UnknownWaitingPod):
+        permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+
+
+def test_two_at_once_one_wins(run: SchedulerRun, operator: User, second_operator: User) -> None:
+    for number in range(5):
+        row = waiting(run, f"p{number}")
+        barrier = threading.Barrier(2)
+        outcomes: dict[str, permits.DecideOutcome] = {}
+
+        def click(
+            user: User,
+            verdict: str,
+            row: WaitingPod = row,
+            barrier: threading.Barrier = barrier,
+            outcomes: dict[str, permits.DecideOutcome] = outcomes,
+        ) -> None:
+            try:
+                barrier.wait(10)
+                outcomes[verdict] = permits.decide(run.pk, user=user, verdict=verdict, ids=[row.pk])
+            finally:
+                connection.close()
+
+        clicks = [
+            threading.Thread(target=click, args=(operator, "approve")),
+            threading.Thread(target=click, args=(second_operator, "deny")),
+        ]
+        for thread in clicks:
+            thread.start()
+        for thread in clicks:
+            thread.join(30)
+        assert sorted(outcome.decided for outcome in outcomes.values()) == [0, 1]
+        row.refresh_from_db()
+        assert outcomes[row.decision_verdict].decided == 1
+        (loser,) = (o for o in outcomes.values() if not o.decided)
+        given = {"approve": "approved", "deny": "denied"}[row.decision_verdict]
+        assert f"Already {given} by {row.decision_user}" in loser.results[0]["message"]
+        assert AuditEntry.objects.filter(waiting_pod=row).count() == 1
+
+
+def test_the_timeout_may_win_the_race(run: SchedulerRun, operator: User) -> None:
+    """Sent in time, but the scheduler's clock was first: the page learns both."""
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    decision = PermitDecision(row.pk, row.uid, Verdict.APPROVE, "olga")
+    told(
+        run,
+        resolved(row.cycle, outcome="timed_out", message="timed out"),
+        DecisionApplied(decision, False, "the pod had timed out", 5.0),
+    )
+    row.refresh_from_db()
+    assert (row.state, row.decision_verdict) == ("timed_out", "approve")
+    entry = AuditEntry.objects.get(waiting_pod=row)
+    assert (entry.outcome, entry.message) == ("too_late", "the pod had timed out")
+
+
+# --- restart ----------------------------------------------------------------------------------
+
+
+def test_open_waits_are_there_for_a_restart(run: SchedulerRun, operator: User) -> None:
+    sent = waiting(run, "sent", since=1.0)
+    ended = waiting(run, "ended", since=2.0)
+    still = waiting(run, "open", since=0.5)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[sent.pk])
+    told(run, resolved(ended.cycle, "ended"))
+    assert [row.name for row in permits.open_waiting(run.pk)] == ["open", "sent"]
+    assert permits.close_orphans(run.pk, [still.uid], fence=None, message="Does not fit.") == 1
+    sent.refresh_from_db()
+    assert (sent.state, sent.message) == ("removed", "Does not fit.")
+    assert AuditEntry.objects.get(waiting_pod=sent).outcome == "too_late"
+    assert [row.name for row in permits.open_waiting(run.pk)] == ["open"]
+
+
+def test_a_stale_worker_closes_nothing(run: SchedulerRun) -> None:
+    waiting(run)
+    leases.acquire("run:x", "b", "loop", 4.0, 100.0)
+    with pytest.raises(FencedError):
+        permits.close_orphans(run.pk, [], fence=Fence("run:x", "a", 1), message="")
+    assert WaitingPod.objects.get().state == "waiting"
+
+
+# --- inbox ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def inbox(run: SchedulerRun) -> Iterator[permits.DatabasePermitInbox]:
+    made = permits.DatabasePermitInbox(run.pk)
+    yield made
+    made.close()
+
+
+def test_decisions_are_handed_out_once(
+    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+) -> None:
+    first, second = waiting(run, "a"), waiting(run, "b")
+    assert inbox.look() == 0
+    permits.decide(run.pk, user=operator, verdict="approve", comment="ok", ids=[first.pk])
+    assert inbox.look() == 1
+    permits.decide(run.pk, user=operator, verdict="deny", ids=[second.pk])
+    assert inbox.look() == 1
+    assert inbox.poll() == [
+        PermitDecision(first.pk, "uid-a", Verdict.APPROVE, "olga", "ok"),
+        PermitDecision(second.pk, "uid-b", Verdict.DENY, "olga", ""),
+    ]
+    assert inbox.look() == 0
+    assert inbox.poll() == []
+
+
+def test_a_new_inbox_gets_what_was_decided_meanwhile(
+    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+) -> None:
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    decision = PermitDecision(row.pk, row.uid, Verdict.APPROVE, "olga")
+    told(run, DecisionApplied(decision, True, "", 5.0))  # applied, then the worker died
+    assert inbox.look() == 1
+    told(run, resolved(row.cycle))
+    assert permits.DatabasePermitInbox(run.pk).look() == 0
+
+
+def test_it_polls_by_itself(run: SchedulerRun, operator: User) -> None:
+    woken = threading.Event()
+    inbox = permits.DatabasePermitInbox(run.pk, wake=woken.set, interval=0.02)
+    inbox.start()
+    try:
+        row = waiting(run)
+        permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+        assert woken.wait(10)
+        assert [decision.decision_id for decision in inbox.poll()] == [row.pk]
+    finally:
+        inbox.close()
+        inbox.close()
+
+
+def test_the_doorbell_wakes_it_at_once(
+    run: SchedulerRun, operator: User, redis_server: str
+) -> None:
+    woken = threading.Event()
+    inbox = permits.DatabasePermitInbox(
+        run.pk, wake=woken.set, redis_url=redis_server, interval=60.0
+    )
+    inbox.start()
+    try:
+        row = waiting(run)
+        with redis.Redis.from_url(redis_server) as client:
+            channel = groups.permit_doorbell(run.pk)
+            deadline = time.monotonic() + 10
+            while not client.pubsub_numsub(channel)[0][1] and time.monotonic() < deadline:
+                time.sleep(0.01)
+            permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+            client.publish(channel, b"1")
+        assert woken.wait(10)
+    finally:
+        inbox._interval = 0.01
+        inbox._stop.set()
+        with redis.Redis.from_url(redis_server) as client:
+            client.publish(groups.permit_doorbell(run.pk), b"1")
+        inbox.close(5)
+
+
+def test_without_redis_it_still_polls(run: SchedulerRun, operator: User) -> None:
+    inbox = permits.DatabasePermitInbox(
+        run.pk, redis_url="unix:///nonexistent/redis.sock", interval=0.02
+    )
+    inbox.start()
+    try:
+        row = waiting(run)
+        permits.decide(run.pk, user=operator, verdict="deny", ids=[row.pk])
+        deadline = time.monotonic() + 10
+        while not inbox._arrived and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [decision.verdict for decision in inbox.poll()] == [Verdict.DENY]
+    finally:
+        inbox.close()
+
+
+def test_numbers_need_a_transaction(run: SchedulerRun) -> None:
+    with pytest.raises(RuntimeError, match="needs a transaction"):
+        commits.next_commit(run.pk)
