@@ -25,6 +25,8 @@ NAVIGATION = (
     ("audit", "Audit"),
 )
 AUDIT_PAGE_SIZE = 50
+# What a column of the database can hold.
+MAX_INT = 2**63 - 1
 
 
 @login_required
@@ -109,6 +111,8 @@ def _run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> Htt
 
 
 def _get_run(run_id: int) -> SchedulerRun:
+    if run_id > MAX_INT:
+        raise Http404("There is no such run.")
     return get_object_or_404(SchedulerRun.objects.select_related("cluster"), pk=run_id)
 
 

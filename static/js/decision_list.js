@@ -1,10 +1,15 @@
 /** Lists of decisions: what matches a search, and how rows come together. Pure. */
 
-/** The server's search, for rows that are pushed: part of the pod's or node's name, and the outcome. */
+/**
+ * The server's search, for rows that are pushed: "namespace/name", or part of a pod's or gang's
+ * name, or a node's name; and the outcome.
+ */
 export function matches(row, { q, outcome }) {
   if (outcome && row.outcome !== outcome) return false;
   const needle = q.toLowerCase();
-  return !needle || row.pod.toLowerCase().includes(needle) || row.node.toLowerCase().includes(needle);
+  if (!needle) return true;
+  if (/^[^/]+\//.test(needle)) return row.pod.startsWith(needle) || row.pod_group.startsWith(needle);
+  return row.name.includes(needle) || row.pod_group.includes(needle) || row.node === needle;
 }
 
 /** Rows by sequence, newest first; of two with the same number the later commit is kept. */

@@ -88,10 +88,11 @@ export function latestEndFirst(a, b) {
   return (b.resolved_at ?? 0) - (a.resolved_at ?? 0) || b.commit_seq - a.commit_seq;
 }
 
-/** The series grow by their new seconds; everything else is the latest word. */
+/** The series grow by their new seconds; everything else is the latest word (usage comes rarely). */
 export function mergeOverview(before, frame) {
   return {
     ...frame,
+    usage: frame.usage ?? before?.usage ?? null,
     throughput: mergeSeries(before?.throughput, frame.throughput),
     depths: mergeSeries(before?.depths, frame.depths),
   };
@@ -99,7 +100,7 @@ export function mergeOverview(before, frame) {
 
 function mergeSeries(before = [], more = []) {
   if (more.length === 0) return before;
-  const since = more[0][0];
-  const kept = before.filter((point) => point[0] < since);
-  return [...kept, ...more].slice(-MAX_SECONDS);
+  const bySecond = new Map(before.map((point) => [point[0], point]));
+  for (const point of more) bySecond.set(point[0], point);
+  return [...bySecond.values()].sort((a, b) => a[0] - b[0]).slice(-MAX_SECONDS);
 }

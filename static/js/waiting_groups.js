@@ -1,6 +1,9 @@
 /** Waiting rows as the page lists them: gangs with their members, then pods on their own. Pure. */
 import { isOpen } from "./store.js";
 
+/** The Permit plugin that a person answers. */
+const APPROVER = "ManualApproval";
+
 /**
  * Items in display order: {kind: "gang", key, gang} is followed by its pods, {kind: "pod", key,
  * row, gang}; pods without a gang (gang: null) come last. The earliest deadline comes first.
@@ -72,6 +75,8 @@ export function endInWords(row) {
 export function sentInWords(row) {
   const { decision } = row;
   if (!decision) return "sent";
+  const applied = decision.verdict === "approve" && row.pending.length > 0 && !row.pending.some(({ plugin }) => plugin === APPROVER);
+  if (applied) return `approved by ${decision.user}`;
   return `${decision.verdict === "approve" ? "approval" : "denial"} by ${decision.user} sent`;
 }
 
@@ -82,6 +87,6 @@ export function resultInWords(results, verdict) {
   if (failed.length === 0) return { done, text: "" };
   const reasons = [...new Set(failed.map((result) => result.message))].slice(0, 3).join(" ");
   const word = verdict === "approve" ? "approved" : "denied";
-  if (done === 0) return { done, text: `Too late. ${reasons}`.trim() };
+  if (done === 0) return { done, text: reasons || "Too late." };
   return { done, text: `${done} of ${results.length} were ${word}; the others could not be: ${reasons}` };
 }

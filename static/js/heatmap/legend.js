@@ -14,7 +14,7 @@ export class Legend {
 
   show(model, lut, palette, theme, scale) {
     const fit = scale === "fit";
-    setText(this.#parts.caption, fit ? "score, from the lowest to the highest of this cycle" : "normalised score");
+    setText(this.#parts.caption, fit ? "score, from the lowest to the highest of this cycle" : "normalised score; the total from its lowest to its highest");
     setText(this.#parts.low, fit ? "low" : "0");
     setText(this.#parts.high, fit ? "high" : "100");
     if (theme !== this.#key) this.#drawRamp(lut);

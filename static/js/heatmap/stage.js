@@ -10,7 +10,7 @@ import { TableView } from "./table_view.js";
 import { TilesView } from "./tiles_view.js";
 
 const GONE = {
-  expired: "Matrices are kept for the latest cycles, for pods that wait and for each pod's last failed attempt. The decision itself is still there.",
+  expired: "It is no longer kept. Matrices stay for the latest cycles, for pods that wait and for each pod's last failed attempt. The decision itself is still there.",
   dropped: "It was dropped under load: when the recorder falls behind, matrices go first. The decision itself is still there.",
   none: "No node was looked at in this cycle, so there is nothing to colour.",
 };
@@ -78,12 +78,13 @@ export class HeatmapStage {
     const text = parts(state);
     const gone = error.status === 404;
     const latest = sequence === "latest";
+    const known = Boolean(GONE[error.body?.matrix]);
     setHidden(one("#heat"), true);
     setHidden(state, false);
     this.#matrix = null;
-    setText(text.title, missingTitle(sequence, gone));
+    setText(text.title, missingTitle(sequence, gone, known));
     setText(text.text, latest && gone ? "The map appears with the first pod that is tried." : gone ? GONE[error.body?.matrix] ?? error.message : error.message);
-    setHidden(text.action, latest && gone);
+    setHidden(text.action, gone && (latest || !known));
     setText(text.action, gone ? "Open the decision" : "Try again");
     text.action.onclick = gone ? () => location.assign(`${base}cycles/${sequence}/`) : retry;
   }
@@ -118,7 +119,8 @@ export class HeatmapStage {
   }
 }
 
-function missingTitle(sequence, gone) {
+function missingTitle(sequence, gone, known) {
   if (!gone) return "The map could not be loaded";
-  return sequence === "latest" ? "No cycle has been recorded yet" : `The matrix of cycle ${sequence} is no longer kept`;
+  if (sequence === "latest") return "No cycle has been recorded yet";
+  return known ? `The matrix of cycle ${sequence} is not there` : `There is no cycle ${sequence}`;
 }

@@ -6,6 +6,8 @@ import { cssColour, luminance, MAX_SCORE, pluginColours, rampColour, REJECTED_CO
 import { describeNode, rankOf } from "./model.js";
 
 const ROW_HEIGHT = 34;
+/** Direction of the lines by plugin colour, as in the hatches of the tiles. */
+const HATCH_ANGLES = [135, 45, 0, 90, 45, 90, 0, 135, 45, 0, 90, 135];
 
 export class TableView {
   #list;
@@ -39,7 +41,7 @@ export class TableView {
 
   #drawHead() {
     const names = ["rank", "node", "verdict", ...this.#model.panels.map((panel) => panel.name)];
-    const notes = ["", "", "", ...this.#model.panels.map((panel) => (panel.weight === null ? "" : `× ${panel.weight}`))];
+    const notes = ["", "", "", ...this.#model.panels.map((panel) => (panel.weight === null ? "" : `×\u00a0${panel.weight}`))];
     while (this.#head.children.length > names.length) this.#head.lastElementChild.remove();
     while (this.#head.children.length < names.length) this.#head.append(document.createElement("span"));
     names.forEach((name, i) => setText(this.#head.children[i], `${camelBreaks(name)} ${notes[i]}`.trim()));
@@ -87,7 +89,7 @@ export class TableView {
   #colour(cell, code) {
     if (code >= REJECTED_CODE) {
       const [fill, ink] = pluginColours(this.#theme, code - REJECTED_CODE);
-      cell.style.background = `repeating-linear-gradient(135deg, ${fill} 0 5px, ${ink} 5px 6px)`;
+      cell.style.background = `repeating-linear-gradient(${HATCH_ANGLES[code - REJECTED_CODE]}deg, ${fill} 0 5px, ${ink} 5px 6px)`;
     } else if (code > MAX_SCORE) {
       cell.style.background = code === UNSCORED_CODE ? "var(--cell-unscored)" : "var(--cell-not-evaluated)";
     } else {

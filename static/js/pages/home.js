@@ -1,6 +1,6 @@
 /** Clusters and sandboxes, kept up to date, and the form that starts a sandbox. */
 import { Api } from "../api.js";
-import { plural } from "../format.js";
+import { count, plural } from "../format.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startChrome } from "../shell.js";
 
@@ -36,9 +36,11 @@ function show(clusters) {
   });
 }
 
-function noteOf({ preset, speed, message }) {
-  const clock = Number.isFinite(speed) && speed !== 1 ? `clock at ${speed} × real time` : "";
-  return [preset, clock, message].filter(Boolean).join(" · ");
+function noteOf({ preset, clock_mode: mode, speed, message, totals }) {
+  const scaled = mode === "scaled" ? `clock at ${speed} × real time` : "";
+  const clock = mode === "max" ? "clock as fast as possible" : scaled;
+  const placed = totals ? `${count(totals.scheduled)} pods scheduled` : "";
+  return [preset, clock, placed, message].filter(Boolean).join(" · ");
 }
 
 class SandboxForm {
@@ -60,7 +62,7 @@ class SandboxForm {
     setText(this.#button, "Starting…");
     const { name, preset, speed } = this.#form.elements;
     try {
-      const answer = await api.post("sandboxes", { name: name.value.trim(), preset: preset.value, speed: Number(speed.value) });
+      const answer = await api.post("sandboxes", { name: name.value.trim(), preset: preset.value, speed: speed.value === "max" ? "max" : Number(speed.value) });
       location.assign(answer.url);
     } catch (error) {
       this.#showErrors(error.body?.errors ?? { "": [error.message] });

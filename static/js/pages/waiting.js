@@ -111,7 +111,7 @@ class WaitingPage {
     element.classList.toggle("gang-full", full);
     this.#renderLeft(text.left, gang.deadline);
     const undecided = gang.rows.some((row) => row.state === "waiting" && !this.#sent.has(row.id));
-    this.#renderActions(text, gang.needsApproval && undecided, undecided ? "" : "decision sent");
+    this.#renderActions(text, undecided, gang.needsApproval, undecided ? "" : "decided");
     nameButtons(text, `the gang ${gang.name}`);
   }
 
@@ -127,12 +127,16 @@ class WaitingPage {
     this.#renderLeft(text.left, row.deadline);
     const mine = this.#sent.get(row.id);
     const sent = mine ? `${mine.verdict === "approve" ? "approval" : "denial"} sent` : row.state === "sent" ? sentInWords(row) : "";
-    this.#renderActions(text, row.needs_approval && !sent, sent);
+    this.#renderActions(text, !sent, row.needs_approval, sent);
     nameButtons(text, row.pod);
   }
 
-  #renderActions(text, offered, sent) {
-    if (text.actions) setHidden(text.actions, !offered);
+  /** A pod that waits for its gang alone can be denied; there is nothing to approve. */
+  #renderActions(text, offered, approvable, sent) {
+    if (text.actions) {
+      setHidden(text.actions, !offered);
+      setHidden(text.approve, !approvable);
+    }
     setHidden(text.sent, !sent);
     setText(text.sent, sent);
   }
