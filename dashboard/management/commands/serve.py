@@ -96,6 +96,8 @@ def _check_database() -> None:
 
 
 def _check_static_files() -> None:
+    if settings.STATIC_ROOT is None:
+        return  # not production: files are served from where they lie
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
-    if settings.KUBESCHED_MODE == "production" and not manifest.exists():
+    if not manifest.exists():
         raise CommandError(f"{manifest} is missing; run `manage.py collectstatic --noinput` first.")
