@@ -41,9 +41,7 @@ def info_of(
         pytest.param(2, 0, 5, 10, 10, id="exactly-the-maximum"),
     ],
 )
-def test_duration(
-    count: int, errors: int, initial: float, maximum: float, seconds: float
-) -> None:
+def test_duration(count: int, errors: int, initial: float, maximum: float, seconds: float) -> None:
     queue = queue_at(0.0, initial, maximum)
     assert queue.duration(info_of(count=count, errors=errors)) == seconds
 
@@ -59,9 +57,7 @@ def test_duration(
         pytest.param(100.9, 102.0, False, id="cut-end-over-after-1.1s"),
     ],
 )
-def test_is_backing_off_after_one_failure(
-    failed_at: float, now: float, backing_off: bool
-) -> None:
+def test_is_backing_off_after_one_failure(failed_at: float, now: float, backing_off: bool) -> None:
     assert queue_at(now).is_backing_off(info_of(at=failed_at, count=1)) is backing_off
 
 
