@@ -1,0 +1,85 @@
+"""`manage.py check_config FILE`: is this a KubeSchedulerConfiguration, and what does it come to?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+import yaml
+from django.core.management.base import BaseCommand
+
+from scheduler_core.clock import VirtualClock
+from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.config import (
+    Fault,
+    InvalidConfiguration,
+    SchedulerConfiguration,
+    load_configuration,
+    load_configuration_file,
+)
+from scheduler_core.framework.runtime.framework import ProfileError
+from scheduler_core.plugins.registry import in_tree_registry
+from scheduler_core.scheduler import Scheduler
+
+STDIN = "-"
+
+
+class Command(BaseCommand):
+    help = (
+        "Check a KubeSchedulerConfiguration. Prints it with every default filled in, or lists "
+        "everything that is wrong with it and ends with 1. Needs no database."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="YAML or JSON; - reads standard input")
+        parser.add_argument(
+            "--output", choices=("yaml", "json"), default="yaml", help="format (%(default)s)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            config = read(options["file"])
+            try_to_run(config)
+        except InvalidConfiguration as error:
+            self._list(error)
+            raise SystemExit(1) from None
+        completed = config.completed()
+        if options["output"] == "json":
+            text = json.dumps(completed, indent=2, ensure_ascii=False)
+        else:
+            text = yaml.safe_dump(completed, sort_keys=False, allow_unicode=True)
+        self.stdout.write(text.rstrip("\n"))
+
+    def _list(self, error: InvalidConfiguration) -> None:
+        lines = error.lines()
+        count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+        self.stderr.write(f"{error.source}: {count}")
+        for line in lines:
+            self.stderr.write(f"  {line}")
+
+
+def read(name: str) -> SchedulerConfiguration:
+    """The configuration in a file, or on standard input.
+
+    Raises:
+        InvalidConfiguration: with every fault.
+    """
+    registry = in_tree_registry()
+    if name == STDIN:
+        return load_configuration(sys.stdin.read(), registry, source="standard input")
+    return load_configuration_file(name, registry)
+
+
+def try_to_run(config: SchedulerConfiguration) -> None:
+    """Make every plugin once: only the plugin itself knows whether it likes its arguments.
+
+    Raises:
+        InvalidConfiguration: one does not.
+    """
+    try:
+        Scheduler(config, SandboxCluster(VirtualClock()))
+    except ProfileError as error:
+        raise InvalidConfiguration([Fault("", str(error))], config.source) from error
