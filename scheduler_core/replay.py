@@ -16,11 +16,11 @@ from typing import Any, Final, Literal
 
 from scheduler_core.algorithm import SeededRandom, SmallestName
 from scheduler_core.clock import VirtualClock
-from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.cluster.sandbox import ActingView, SandboxCluster
 from scheduler_core.config import SchedulerConfiguration
 from scheduler_core.executor import InlineExecutor
 from scheduler_core.placements import Placement
-from scheduler_core.ports import NotFound, Observer
+from scheduler_core.ports import NotFound, Observer, PodCondition
 from scheduler_core.records import (
     BindingRecord,
     CycleRecord,
@@ -131,7 +131,7 @@ class Replay:
         self._outcomes = _Outcomes()
         self._scheduler = Scheduler(
             config,
-            self._cluster,
+            self._cluster if retry else _WithoutPodStatus(self._cluster, "kube-scheduler"),
             clock=self._clock,
             executor=InlineExecutor(),
             observers=[self._outcomes],
@@ -227,6 +227,22 @@ class Replay:
         if moment > self._clock.now():
             self._pacer.wait_for(moment)
             self._clock.set(moment)
+
+
+class _WithoutPodStatus(ActingView):
+    """Keeps the conditions of failed attempts to itself: told of the change, the queue would take
+    in anew a pod that was dropped."""
+
+    def patch_pod_status(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        *,
+        condition: PodCondition | None = None,
+        nominated_node_name: str | None = None,
+    ) -> None:
+        return
 
 
 class _Pacer:
