@@ -44,9 +44,7 @@ class LeaseKeeper:
         self._also = also
         self._stop = threading.Event()
         self._renewed = time.monotonic()
-        self._thread = threading.Thread(
-            target=self._run, name=f"lease {fence.name}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name=f"lease {fence.name}", daemon=True)
 
     @classmethod
     def acquire(

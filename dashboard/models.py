@@ -133,6 +133,18 @@ class SandboxSnapshot(models.Model):
         return f"cluster {self.cluster_id} at {self.resource_version}"
 
 
+class SandboxTrace(models.Model):
+    """A cluster trace that is replayed in a sandbox: zlib-compressed JSON (``workload_specs``)."""
+
+    cluster = models.OneToOneField(
+        Cluster, primary_key=True, on_delete=models.CASCADE, related_name="trace"
+    )
+    blob = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"trace of cluster {self.cluster_id}"
+
+
 class Lease(models.Model):
     """Who owns a sandbox or carries a run; see ``dashboard.leases``.
 

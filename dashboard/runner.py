@@ -53,9 +53,7 @@ class RunLoop:
         """Schedule until the run is not wanted, the lease is lost or the worker stops."""
         run, fence = self._run, keeper.fence
         clock = RealClock()
-        recorder = Recorder(
-            run.pk, fence=fence, clock=clock.now, on_fenced=self._fenced.set
-        )
+        recorder = Recorder(run.pk, fence=fence, clock=clock.now, on_fenced=self._fenced.set)
         inbox = permits.DatabasePermitInbox(
             run.pk, wake=lambda: scheduler.wake(), redis_url=settings.REDIS_URL
         )
@@ -74,9 +72,7 @@ class RunLoop:
             scheduler.start(waiting=open_waits(run.pk))
             inbox.start()
             self._sandbox.is_busy = lambda: scheduler.is_busy
-            scheduler.run(
-                lambda: self._ended(keeper), lambda: self._follow_wish(scheduler, fence)
-            )
+            scheduler.run(lambda: self._ended(keeper), lambda: self._follow_wish(scheduler, fence))
         finally:
             self._sandbox.is_busy = None
             inbox.close()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from dashboard import hosted, leases, sandbox_journal
@@ -25,7 +24,7 @@ from scheduler_core.cluster.pod_group_status import PodGroupController
 from scheduler_core.cluster.remote import SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import AS_FAST_AS_POSSIBLE, ScaledClock
-from scheduler_core.workloads import Workload
+from scheduler_core.workloads.base import WorkloadRunner
 
 logger = logging.getLogger(__name__)
 
@@ -37,25 +36,6 @@ LOOK_SECONDS: Final = 0.2
 _STOPPED: Final = Sandbox.DesiredState.STOPPED
 
 
-class WorkloadPart:
-    """Makes a workload tick with the sandbox's driver, and remembers how far it has come."""
-
-    def __init__(self, workload: Workload, cluster: SandboxCluster) -> None:
-        self._workload = workload
-        self._cluster = cluster.as_actor("workload")
-        #: Replaced, never changed: the journal's thread reads it.
-        self.state: dict[str, Any] = workload.state()
-
-    def next_deadline(self) -> float | None:
-        return self._workload.next_deadline()
-
-    def tick(self, now: float) -> None:
-        try:
-            self._workload.run_due(now, self._cluster)
-        finally:
-            self.state = self._workload.state()
-
-
 class SandboxHost:
     """One sandbox in this process, from lease to lease's end."""
 
@@ -64,7 +44,8 @@ class SandboxHost:
         self._id = sandbox.cluster_id
         self._stop = stop
         self._desired = sandbox.desired_state
-        self._part: WorkloadPart | None = None
+        #: How far the workload has come. Replaced, never changed: the journal's thread reads it.
+        self._workload_state: dict[str, Any] | None = None
         self._snapshot_at = 0
 
     def read_desired_state(self) -> None:
@@ -94,7 +75,7 @@ class SandboxHost:
 
     def _restore(self, fence: leases.Fence) -> tuple[SandboxCluster, ScaledClock]:
         snapshot, writes = sandbox_journal.load(self._id)
-        journal = DatabaseJournal(self._id, fence, self._workload_state)
+        journal = DatabaseJournal(self._id, fence, lambda: self._workload_state)
         last = writes[-1].at if writes else (snapshot.at if snapshot is not None else None)
         clock = make_clock(self._sandbox, last)
         cluster = SandboxCluster.restore(snapshot, writes, clock, journal)
@@ -112,19 +93,18 @@ class SandboxHost:
         kubelet = SandboxKubelet(cluster, wake=driver.wake)
         groups = PodGroupController(cluster, wake=driver.wake)
         parts: list[Any] = [kubelet, groups]
-        workload = make_workload(self._sandbox.workload, clock.now())
+        row = self._sandbox
+        workload = make_workload(self._id, row.workload, row.workload_state)
         if workload is not None:
-            if self._sandbox.workload_state:
-                workload.load(self._sandbox.workload_state)
-            self._part = WorkloadPart(workload, cluster)
-            parts.append(self._part)
+            self._remember(workload.state())
+            parts.append(WorkloadRunner(workload, cluster, self._remember))
         stack.callback(kubelet.stop)
         stack.callback(groups.stop)
         stack.callback(driver.stop)
         driver.start(parts)
 
-    def _workload_state(self) -> dict[str, Any] | None:
-        return self._part.state if self._part is not None else None
+    def _remember(self, state: dict[str, Any]) -> None:
+        self._workload_state = state
 
     def _snapshot_if_due(self, cluster: SandboxCluster, fence: leases.Fence) -> None:
         if cluster.resource_version - self._snapshot_at < SNAPSHOT_EVERY:
@@ -170,9 +150,7 @@ def host(
     if sandbox is None or sandbox.desired_state == _STOPPED:
         return False
     owner = SandboxHost(sandbox, stop)
-    keeper = LeaseKeeper.acquire(
-        leases.sandbox_lease(cluster_id), worker, owner.read_desired_state
-    )
+    keeper = LeaseKeeper.acquire(leases.sandbox_lease(cluster_id), worker, owner.read_desired_state)
     if keeper is None:
         return False
     with keeper:

@@ -104,9 +104,9 @@ def load(cluster_id: int) -> tuple[StoreSnapshot | None, list[Write]]:
     )
     snapshot = None if row is None else _snapshot(row)
     since = 0 if snapshot is None else snapshot.resource_version
-    rows = SandboxWrite.objects.filter(
-        cluster_id=cluster_id, resource_version__gt=since
-    ).order_by("resource_version")
+    rows = SandboxWrite.objects.filter(cluster_id=cluster_id, resource_version__gt=since).order_by(
+        "resource_version"
+    )
     return snapshot, [_write(found) for found in rows.iterator(chunk_size=READ_CHUNK)]
 
 

@@ -11,9 +11,9 @@ from django.db import IntegrityError, transaction
 
 from dashboard import audit, runs
 from dashboard.models import AuditEntry, Cluster, Sandbox, SchedulerRun, cluster_name_validator
+from dashboard.workload_specs import PRESETS, TRACE, save_trace
+from scheduler_core.workloads.trace import Trace
 
-#: What a new sandbox may hold; ``Sandbox.workload`` overrides what the name stands for.
-PRESETS: Final = ("demo", "small", "large", "empty")
 #: The scheduler's configuration in a new sandbox.
 DEFAULT_CONFIG: Final = "examples/demo.yaml"
 SLOWEST, FASTEST = 0.1, 1000.0
@@ -52,15 +52,46 @@ def create_sandbox(
     mode, factor = _clock(speed, errors)
     if errors:
         raise InvalidSandbox(errors)
+    sandbox = Sandbox(preset=preset, workload=PRESETS[preset], clock_mode=mode, speed=factor)
+    return _create(name, sandbox, user, config)
+
+
+def create_trace_sandbox(
+    *,
+    name: Any,
+    trace: Trace,
+    speed: float | None = None,
+    user: Any = None,
+    config: str | None = None,
+) -> tuple[Cluster, SchedulerRun]:
+    """As ``create_sandbox``, with a trace that is kept in the database and replayed live.
+
+    ``speed`` is how many times as fast as it happened; None fits it into a few minutes.
+
+    Raises:
+        InvalidSandbox: the name is wrong or taken, or the speed is not positive.
+    """
+    errors: Errors = {}
+    name = _name(name, errors)
+    if speed is not None and not 0 < speed < float("inf"):
+        errors["speed"] = ["Give a number above 0."]
+    if errors:
+        raise InvalidSandbox(errors)
+    workload = {"kind": TRACE} if speed is None else {"kind": TRACE, "speed": speed}
+    with transaction.atomic():
+        cluster, run = _create(name, Sandbox(preset=TRACE, workload=workload), user, config)
+        save_trace(cluster.pk, trace)
+    return cluster, run
+
+
+def _create(
+    name: str, sandbox: Sandbox, user: Any, config: str | None
+) -> tuple[Cluster, SchedulerRun]:
     try:
         with transaction.atomic():
             cluster = Cluster.objects.create(name=name, created_by=_person(user))
-            Sandbox.objects.create(
-                cluster=cluster,
-                preset=preset,
-                clock_mode=mode,
-                speed=factor,
-            )
+            sandbox.cluster = cluster
+            sandbox.save(force_insert=True)
             run = runs.create_run(
                 cluster, name=name, config=default_config() if config is None else config
             )
