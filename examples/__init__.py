@@ -1,0 +1,1 @@
+"""Configurations and plugins to start from."""

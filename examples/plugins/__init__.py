@@ -1,0 +1,1 @@
+"""Complete example plugins; docs/plugins.md explains them."""
