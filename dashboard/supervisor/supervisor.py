@@ -17,8 +17,8 @@ from dashboard.supervisor.process import Child, Program, describe_exit
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS: Final = 0.2
 STOP_POLL_SECONDS: Final = 0.02
-# Every stage gets this long to obey TERM, even where an earlier one used up the time.
-STAGE_SECONDS: Final = 0.4
+# Kept back for every later stage, so that one that does not obey TERM leaves them time to.
+STAGE_SECONDS: Final = 0.3
 FIRST_DELAY: Final = 0.2
 LONGEST_DELAY: Final = 5.0
 # A child that ran this long was well; its next end is not one of a row.
@@ -178,7 +178,9 @@ class Supervisor:
         """Stop every child, the highest stage first: TERM, and KILL where that is not enough."""
         signals_before = self._signals
         deadline = time.monotonic() + self._stop_seconds
-        for stage in sorted({slot.program.stage for slot in self._slots.values()}, reverse=True):
+        stages = sorted({slot.program.stage for slot in self._slots.values()})
+        while stages:
+            stage = stages.pop()
             children = [
                 slot.child
                 for slot in self._slots.values()
@@ -186,8 +188,8 @@ class Supervisor:
             ]
             for child in children:
                 child.terminate()
-            stage_deadline = max(deadline, time.monotonic() + STAGE_SECONDS)
-            self._wait_for_end(children, stage_deadline, signals_before)
+            reserved = STAGE_SECONDS * len(stages)
+            self._wait_for_end(children, deadline - reserved, signals_before)
             for child in children:
                 child.kill()
         self._slots.clear()

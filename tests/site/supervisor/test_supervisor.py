@@ -86,7 +86,7 @@ def test_a_signal_stops_all_children_the_highest_stage_first(journal: Path, numb
 
 
 def test_a_child_that_ignores_term_is_killed_in_time(journal: Path) -> None:
-    with Supervisor(stop_seconds=0.5, say=lambda line: None) as supervisor:
+    with Supervisor(stop_seconds=1.0, say=lambda line: None) as supervisor:
         stubborn = supervisor.start(program(STUBBORN, journal, "stubborn", 1))
         polite = supervisor.start(program(OBEDIENT, journal, "polite", 0))
         wait_for(lambda: len(lines(journal)) == 2, "the start")
