@@ -3,6 +3,7 @@ import { isOpen } from "./store.js";
 
 /** The Permit plugin that a person answers. */
 const APPROVER = "ManualApproval";
+const NAMES = new Intl.Collator("en", { numeric: true });
 
 /**
  * Items in display order: {kind: "gang", key, gang} is followed by its pods, {kind: "pod", key,
@@ -10,16 +11,17 @@ const APPROVER = "ManualApproval";
  * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided}.
  */
 export function waitingItems(rows, needle = "") {
+  const wanted = needle.trim().toLowerCase();
   const open = [...rows].filter(isOpen);
   const gangs = gangsOf(open);
   const items = [];
   for (const gang of [...gangs.values()].sort(earliest)) {
-    const shown = gang.rows.filter((row) => matchesRow(row, needle)).sort(byName);
+    const shown = gang.rows.filter((row) => matchesRow(row, wanted)).sort(byName);
     if (shown.length === 0) continue;
     items.push({ kind: "gang", key: `gang:${gang.name}`, gang });
     items.push(...shown.map((row) => ({ kind: "pod", key: `pod:${row.id}`, row, gang })));
   }
-  const single = open.filter((row) => !row.pod_group && matchesRow(row, needle)).sort(earliest);
+  const single = open.filter((row) => !row.pod_group && matchesRow(row, wanted)).sort(earliest);
   return [...items, ...single.map((row) => ({ kind: "pod", key: `pod:${row.id}`, row, gang: null }))];
 }
 
@@ -46,11 +48,10 @@ function earliest(a, b) {
 }
 
 function byName(a, b) {
-  return (a.pod ?? a.name).localeCompare(b.pod ?? b.name, "en", { numeric: true });
+  return NAMES.compare(a.pod ?? a.name, b.pod ?? b.name);
 }
 
-function matchesRow(row, needle) {
-  const wanted = needle.trim().toLowerCase();
+function matchesRow(row, wanted) {
   if (!wanted) return true;
   return [row.pod, row.pod_group, row.node, row.requested_by].some((text) => text.toLowerCase().includes(wanted));
 }

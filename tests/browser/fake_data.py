@@ -1,4 +1,4 @@
-"""Frames and rows of an imagined run, in the shapes of docs/design/002: for tests of pages alone."""
+"""Frames and rows of an imagined run (docs/design/002), for tests of pages alone."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ def overview_frame(nodes: int, seq: int = 100) -> dict[str, Any]:
     random = np.random.default_rng(5)
     seconds = [int(NOW) - 300 + i for i in range(300)] if nodes else []
     wave = [max(0, round(60 + 40 * np.sin(i / 25) + random.normal(0, 8))) for i in range(300)]
-    histogram = [int(v) for v in random.multinomial(nodes, [0.08] * 5 + [0.14, 0.16, 0.14, 0.1, 0.06])]
+    histogram = [
+        int(v) for v in random.multinomial(nodes, [0.08] * 5 + [0.14, 0.16, 0.14, 0.1, 0.06])
+    ]
     return {
         "type": "overview",
         "run": 1,
@@ -310,9 +312,10 @@ def decision_detail(sequence: int, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
     counts = np.bincount(source.rejection[source.rejection >= 0], minlength=len(REASONS))
     node = source.node_names[int(order[0])]
+    score = int(source.total[order[0]])
     feasible = int((source.rejection == -1).sum())
     return {
-        **cycle_row(sequence, node=node, score=int(source.total[order[0]]), nodes_feasible=feasible),
+        **cycle_row(sequence, node=node, score=score, nodes_feasible=feasible),
         "point_seconds": points,
         "plugin_seconds": [
             ["Filter", "NodeResourcesFit", 402e-6], ["Filter", "TaintToleration", 221e-6],

@@ -40,6 +40,7 @@ class FakeSite:
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.socket: WebSocketRoute | None = None
+        self.refusing = False
         self.context: dict[str, Any] = {"may_decide": True, "may_control": True, "may_add": True}
         self.answers: dict[str, Any] = self._answers()
         page.route(f"{ORIGIN}/**", self._answer)
@@ -59,6 +60,9 @@ class FakeSite:
             self.problems.append(f"console: {message.text}")
 
     def _connected(self, socket: WebSocketRoute) -> None:
+        if self.refusing:
+            socket.close(code=1013)
+            return
         self.socket = socket
         socket.on_message(lambda text: self.acks.append(json.loads(text)))
         hello = {"type": "hello", "run": 1, "seq": 1, "now": fake_data.NOW, "permissions": []}
@@ -145,4 +149,3 @@ def render(path: str, query: str, extra: dict[str, Any]) -> str:
     if page == "decisions" and len(parts) == 4:
         page, context["sequence"] = "decision", int(parts[3])
     return render_to_string(f"pages/{page}.html", {**context, "run": run, "page": page, **extra})
-
