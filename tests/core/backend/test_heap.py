@@ -81,6 +81,14 @@ def test_fix_after_a_change_in_place(rank: int, order: list[str]) -> None:
     assert drain(heap) == order
 
 
+def test_what_a_fixed_item_leaves_behind_does_not_disturb_the_others() -> None:
+    heap, items = heap_of(0, 1, 5, 2, 3)
+    before = Item("i1", 1)
+    items[1].rank = 9
+    heap.fix("i1", before)
+    assert drain(heap) == ["i0", "i3", "i4", "i2", "i1"]
+
+
 def test_ordered_lists_what_pop_would_give_and_takes_nothing_out() -> None:
     heap, _ = heap_of(3, 1, 2)
     heap.remove("i1")

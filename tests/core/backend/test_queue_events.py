@@ -9,6 +9,7 @@ from scheduler_core.framework.events import (
     NODE_DELETE,
     WILDCARD_EVENT,
     ActionType,
+    ClusterEvent,
     EventResource,
     QueueingHint,
 )
@@ -104,14 +105,26 @@ class TestMoving:
 
 
 class TestGatedPods:
-    def test_an_event_that_the_gate_did_not_register_is_not_for_them(self) -> None:
-        gate = Gate(shut=True)
+    @pytest.mark.parametrize(
+        "event",
+        [
+            pytest.param(NODE_ADD, id="of-another-plugin-that-rejected-it"),
+            pytest.param(WILDCARD_EVENT, id="wildcard"),
+        ],
+    )
+    def test_an_event_that_the_gate_did_not_register_is_not_for_them(
+        self, event: ClusterEvent
+    ) -> None:
+        gate = Gate()
         bench = Bench(
             {"Gate": [registered(R.NODE, A.DELETE)], "P": [registered(R.NODE, A.ADD)]}, [gate]
         )
-        bench.add("p")
+        info = bench.rejected("p", "P")
+        gate.shut = True
+        bench.queue.activate([info.pod])
+        assert info.unschedulable_plugins == {"P", "Gate"}
         gate.shut = False
-        bench.queue.move_all_to_active_or_backoff_queue(NODE_ADD)
+        bench.queue.move_all_to_active_or_backoff_queue(event)
         assert bench.place("p") == "gated"
 
     def test_an_event_that_the_gate_registered_asks_it_again(self) -> None:
