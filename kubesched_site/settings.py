@@ -155,6 +155,8 @@ CELERY_TASK_ROUTES = {
     "dashboard.tasks.run_scheduler": {"queue": "loop"},
     "dashboard.tasks.host_sandbox": {"queue": "loop"},
 }
+# A queue for each worker: a run is placed in the process that owns its sandbox.
+CELERY_WORKER_DIRECT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # The schedule is in memory: nothing in it outlives a restart, and there is no file to corrupt.
@@ -258,6 +260,11 @@ LOGGING: dict[str, Any] = {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # Beat calls every two seconds; two more lines for each call would bury everything else.
+    "loggers": {
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+    },
     "root": {
         "handlers": ["stderr"],
         "level": read(env.str, "KUBESCHED_LOG_LEVEL", default="INFO").upper(),
