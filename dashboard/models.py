@@ -448,7 +448,6 @@ class AuditEntry(models.Model):
         RESUME = "resume", "Resume"
         STOP = "stop", "Stop"
         CREATE_SANDBOX = "create_sandbox", "Create sandbox"
-        LOGIN_FAILED = "login_failed", "Login failed"
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"

@@ -25,7 +25,7 @@ from dashboard import frames, groups, heatmap, retention
 from dashboard.leases import Fence, FencedError
 from dashboard.publisher import Publisher, get_publisher
 from dashboard.recording import FAILED, BatchWriter, Committed
-from dashboard.told import Batch, DecisionApplied, Record, Told
+from dashboard.told import Batch, DecisionApplied, MatrixShelf, Record, Told
 from scheduler_core.ports import Observer
 from scheduler_core.records import (
     BindingRecord,
@@ -41,8 +41,9 @@ logger = logging.getLogger(__name__)
 
 BATCH_ROWS: Final = 200
 BATCH_INTERVAL: Final = 0.05
-#: Matrices that may wait to be written; half of it for cycles that just succeeded.
-MATRIX_QUEUE: Final = 256
+#: Bytes of matrices that may wait to be written: half for cycles that simply succeeded, half for
+#: waiting pods and failed attempts, which people look up later. 650 matrices of 1,523 x 6.
+MATRIX_BYTES: Final = 128 * 2**20
 RETRY_FIRST: Final = 0.05
 RETRY_MOST: Final = 2.0
 PRUNE_INTERVAL: Final = 1.0
@@ -62,6 +63,8 @@ class Recorder(Observer):
         on_fenced: called once, on the recorder's thread, when the lease turns out to be lost.
         wall: the time of day.
         queue_limit: rows that may wait before the scheduler does.
+        matrix_bytes: of matrices that may wait before the oldest of them are dropped.
+        interval: seconds from the beginning of one batch to the next.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Recorder(Observer):
         on_fenced: Callable[[], None] | None = None,
         wall: Callable[[], float] = time.time,
         queue_limit: int | None = None,
-        matrix_queue: int = MATRIX_QUEUE,
+        matrix_bytes: int = MATRIX_BYTES,
         interval: float = BATCH_INTERVAL,
     ) -> None:
         self._run_id = run_id
@@ -84,7 +87,6 @@ class Recorder(Observer):
         self._clock, self._clock_speed, self._wall = clock, clock_speed, wall
         self._on_fenced = on_fenced
         self._limit = queue_limit or settings.KUBESCHED_RECORDER_QUEUE
-        self._matrix_queue = matrix_queue
         self._interval = interval
         self._name = uuid.uuid4().hex[:12]
         self._changed = threading.Condition()
@@ -94,7 +96,8 @@ class Recorder(Observer):
         self._usage: ClusterUsage | None = None
         self._in_flight = 0
         self._writing = False
-        self._matrices = 0
+        self._ordinary = MatrixShelf(matrix_bytes // 2)
+        self._wanted = MatrixShelf(matrix_bytes // 2)
         self._flushing = 0
         self._closing = False
         self._give_up_at: float | None = None
@@ -197,15 +200,12 @@ class Recorder(Observer):
             self._wait_for_room()
             if self._fenced:
                 return
-            dropped = False
+            told = Told(record, int(self._wall()))
             if isinstance(record, CycleRecord) and record.matrix is not None:
-                if self._matrices < self._matrix_budget(record):
-                    self._matrices += 1
-                else:
-                    record, dropped = replace(record, matrix=None), True
-                    self._dropped_total += 1
-                    self._dropped_untold += 1
-            self._queue.append(Told(record, int(self._wall()), dropped))
+                dropped = self._shelf(record).put(told, record.matrix)
+                self._dropped_total += dropped
+                self._dropped_untold += dropped
+            self._queue.append(told)
             self._changed.notify_all()
 
     def _wait_for_room(self) -> None:
@@ -221,10 +221,9 @@ class Recorder(Observer):
         given_up = self._closing and (self._thread is None or not self._thread.is_alive())
         return self._fenced or given_up or len(self._queue) + self._in_flight < self._limit
 
-    def _matrix_budget(self, record: CycleRecord) -> int:
-        """Waiting pods' and failed attempts' matrices are the ones that people look up later."""
+    def _shelf(self, record: CycleRecord) -> MatrixShelf:
         wanted = record.outcome is Outcome.WAITING or record.outcome in FAILED
-        return self._matrix_queue if wanted else self._matrix_queue // 2
+        return self._wanted if wanted else self._ordinary
 
     # --- the recorder's thread ----------------------------------------------------------------
 
@@ -250,11 +249,10 @@ class Recorder(Observer):
             if not self._has_work():
                 return None
             told = [self._queue.popleft() for _ in range(min(BATCH_ROWS, len(self._queue)))]
+            for item in told:
+                self._ordinary.taken(item)
+                self._wanted.taken(item)
             self._in_flight, self._writing = len(told), True
-            self._matrices -= sum(
-                isinstance(item.record, CycleRecord) and item.record.matrix is not None
-                for item in told
-            )
             self._batches += 1
             wall = self._wall()
             batch = Batch(
@@ -340,6 +338,8 @@ class Recorder(Observer):
         with self._changed:
             self._fenced = True
             self._queue.clear()
+            self._ordinary.clear()
+            self._wanted.clear()
             self._listing = self._usage = None
             self._in_flight, self._writing = 0, False
             self._changed.notify_all()

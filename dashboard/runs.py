@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard import audit, commits, frames, groups, leases
-from dashboard.models import AuditEntry, Cluster, SchedulerRun
+from dashboard.models import AuditEntry, Cluster, Sandbox, SchedulerRun
 from dashboard.publisher import Publisher, get_publisher
 
 _RUNNING = SchedulerRun.DesiredState.RUNNING
@@ -72,6 +72,10 @@ def control(run_id: int, action: str, user: Any) -> SchedulerRun:
             revived = action == "start"
             changes["state"] = SchedulerRun.State.PENDING if revived else SchedulerRun.State.STOPPED
             changes["message"] = "" if revived else run.message
+        if failed and action == "start":
+            Sandbox.objects.filter(cluster=run.cluster_id, state=Sandbox.State.FAILED).update(
+                state=Sandbox.State.PENDING, message=""
+            )
         run = commits.next_commit(run_id, **changes)
         audit.write(user, AuditEntry.Verb(action), str(run), run=run)
         transaction.on_commit(lambda: publish(run))

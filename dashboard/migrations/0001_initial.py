@@ -241,7 +241,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField()),
                 ('username', models.CharField(blank=True, max_length=150)),
-                ('verb', models.CharField(choices=[('approve', 'Approve'), ('deny', 'Deny'), ('start', 'Start'), ('pause', 'Pause'), ('resume', 'Resume'), ('stop', 'Stop'), ('create_sandbox', 'Create sandbox'), ('login_failed', 'Login failed')], max_length=32)),
+                ('verb', models.CharField(choices=[('approve', 'Approve'), ('deny', 'Deny'), ('start', 'Start'), ('pause', 'Pause'), ('resume', 'Resume'), ('stop', 'Stop'), ('create_sandbox', 'Create sandbox')], max_length=32)),
                 ('target', models.CharField(help_text='namespace/name of a pod, a run, a cluster', max_length=600)),
                 ('comment', models.TextField(blank=True)),
                 ('outcome', models.CharField(choices=[('done', 'Done'), ('sent', 'Sent, not applied yet'), ('applied', 'Applied'), ('too_late', 'Too late')], default='done', max_length=16)),

@@ -242,10 +242,13 @@ def test_batches_hold_at_most_200_rows(run: SchedulerRun, make_recorder: Make) -
 # --- pressure ---------------------------------------------------------------------------------
 
 
-def test_matrices_go_first_and_are_counted(
+def test_matrices_go_first_the_oldest_first_and_are_counted(
     run: SchedulerRun, make_recorder: Make, published: FakePublisher
 ) -> None:
-    recorder = make_recorder(run, start=False, matrix_queue=4)
+    """Room for two of each kind: successes, and those that people look up later."""
+    one = matrix()
+    size = sum(a.nbytes for a in (one.raw, one.normalized, one.total, one.rejection))
+    recorder = make_recorder(run, start=False, matrix_bytes=2 * (2 * size + 1))
     for sequence in range(1, 6):
         recorder.cycle_finished(cycle(sequence, f"p{sequence}", matrix=matrix()))
     recorder.cycle_finished(cycle(6, "p6", "unschedulable", matrix=matrix()))
@@ -254,10 +257,12 @@ def test_matrices_go_first_and_are_counted(
     assert recorder.matrices_dropped == 4
     recorder.start()
     assert recorder.flush()
-    assert sorted(pins(run)) == [1, 2, 6, 7]
+    recorder.cycle_finished(cycle(9, "p9", matrix=matrix()))
+    assert recorder.flush()
+    assert sorted(pins(run)) == [4, 5, 7, 8, 9]
     dropped = SchedulingCycle.objects.filter(run=run, matrix_dropped=True, has_nodes=True)
-    assert list(dropped.values_list("sequence", flat=True)) == [3, 4, 5, 8]
-    assert SchedulingCycle.objects.filter(run=run).count() == 8
+    assert list(dropped.values_list("sequence", flat=True)) == [1, 2, 3, 6]
+    assert SchedulingCycle.objects.filter(run=run).count() == 9
     run.refresh_from_db()
     assert run.matrices_dropped == 4
     assert published.of("overview")[-1]["recorder"]["matrices_dropped"] == 4
