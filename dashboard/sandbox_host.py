@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from django.db import Error as DatabaseError
 
-from dashboard import hosted, leases, sandbox_journal
+from dashboard import hosted, leases, runs, sandbox_journal
 from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
-from dashboard.models import Sandbox
+from dashboard.models import Sandbox, SchedulerRun
 from dashboard.sandbox_journal import DatabaseJournal
 from dashboard.workload_specs import InvalidWorkload, make_workload
 from scheduler_core.clock import RealClock
@@ -135,6 +135,14 @@ def set_state(cluster_id: int, state: str, message: str = "") -> None:
     Sandbox.objects.filter(pk=cluster_id).update(state=state, message=message)
 
 
+def _fail(cluster_id: int, message: str) -> None:
+    """Nothing will run on this sandbox until a person starts it again: say so on its runs too."""
+    set_state(cluster_id, Sandbox.State.FAILED, message)
+    wanted = SchedulerRun.objects.filter(cluster=cluster_id)
+    for run in wanted.exclude(desired_state=SchedulerRun.DesiredState.STOPPED):
+        runs.set_state(run.pk, SchedulerRun.State.FAILED, message)
+
+
 def host(
     cluster_id: int,
     *,
@@ -161,11 +169,16 @@ def host(
         try:
             owner.own(keeper, on_ready)
         except InvalidWorkload as error:
-            set_state(cluster_id, Sandbox.State.FAILED, f"Workload: {error}")
+            _fail(cluster_id, f"Workload: {error}")
+            return True
+        except OSError as error:
+            # The socket of a last owner that is still ending; it is tried again.
+            logger.warning("sandbox %s cannot be served yet: %s", cluster_id, error)
+            set_state(cluster_id, Sandbox.State.PENDING, str(error))
             return True
         except Exception as error:
             logger.exception("sandbox %s failed", cluster_id)
-            set_state(cluster_id, Sandbox.State.FAILED, f"The sandbox failed: {error!r}")
+            _fail(cluster_id, f"The sandbox failed: {error!r}")
             raise
         if not keeper.lost.is_set():
             wanted = sandbox.desired_state if stop.is_set() else _STOPPED
