@@ -15,9 +15,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, Protocol, TextIO
 
-__all__ = ["COLUMNS", "Placement", "open_placements", "read_placements", "write_placements"]
+__all__ = [
+    "COLUMNS",
+    "Placement",
+    "Writable",
+    "open_placements",
+    "read_placements",
+    "write_placements",
+]
 
 COLUMNS: Final = ("pod", "node", "feasible_nodes", "score", "best_nodes", "message")
 
@@ -42,7 +49,13 @@ class Placement:
         return self.pod, self.node, self.feasible_nodes, score, self.best_nodes, self.message
 
 
-def write_placements(file: TextIO, placements: Iterable[Placement]) -> None:
+class Writable(Protocol):
+    """Takes text, a whole row at a time."""
+
+    def write(self, text: str, /) -> object: ...
+
+
+def write_placements(file: Writable, placements: Iterable[Placement]) -> None:
     """Header and rows."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)

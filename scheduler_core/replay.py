@@ -29,8 +29,9 @@ from scheduler_core.records import (
     WaitOutcome,
 )
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.workloads.trace import Action, Trace, node_object, pod_object, trace_events
 
-__all__ = ["AS_FAST_AS_POSSIBLE", "Replay", "ReplayEvent", "ReplayResult"]
+__all__ = ["AS_FAST_AS_POSSIBLE", "Replay", "ReplayEvent", "ReplayResult", "replay_of_trace"]
 
 Json = dict[str, Any]
 
@@ -40,6 +41,11 @@ AS_FAST_AS_POSSIBLE: Final = math.inf
 _LAST_CHANCE: Final = 1_800.0
 #: Longest sleep between two events, so that an interrupt is felt.
 _LONGEST_SLEEP: Final = 0.5
+
+_ACTIONS: Final[Mapping[Action, Literal["add", "delete"]]] = {
+    Action.ADD: "add",
+    Action.DELETE: "delete",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,22 @@ class ReplayResult:
     @property
     def pods_per_second(self) -> float:
         return len(self.placements) / self.seconds if self.seconds > 0 else 0.0
+
+
+def replay_of_trace(trace: Trace, config: SchedulerConfiguration, **options: Any) -> Replay:
+    """The replay of a cluster trace; its pods ask for the first profile of ``config``.
+
+    ``options`` are those of ``Replay``.
+
+    Raises:
+        ProfileError: a plugin refuses its arguments.
+    """
+    profile = config.profiles[0].scheduler_name
+    events = [
+        ReplayEvent(float(event.time), _ACTIONS[event.action], pod_object(event.pod, profile))
+        for event in trace_events(trace.pods)
+    ]
+    return Replay(map(node_object, trace.nodes), events, config, **options)
 
 
 class Replay:
@@ -138,6 +160,11 @@ class Replay:
             tie_breaker=SmallestName() if seed is None else SeededRandom(seed),
             options=SchedulerOptions(score_single_node=True, retry=retry),
         )
+
+    @property
+    def total(self) -> int:
+        """How many events there are."""
+        return len(self._events)
 
     def run(self, progress: Callable[[int], None] = lambda done: None) -> ReplayResult:
         """Play every event; ``progress`` is told after each how many are done.

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             config = read(options["file"])
             try_to_run(config)
         except InvalidConfiguration as error:
-            self._list(error)
+            self.stderr.write(listing(error))
             raise SystemExit(1) from None
         completed = config.completed()
         if options["output"] == "json":
@@ -53,12 +53,12 @@ class Command(BaseCommand):
             text = yaml.safe_dump(completed, sort_keys=False, allow_unicode=True)
         self.stdout.write(text.rstrip("\n"))
 
-    def _list(self, error: InvalidConfiguration) -> None:
-        lines = error.lines()
-        count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-        self.stderr.write(f"{error.source}: {count}")
-        for line in lines:
-            self.stderr.write(f"  {line}")
+
+def listing(error: InvalidConfiguration) -> str:
+    """Every fault on a line of its own."""
+    lines = error.lines()
+    count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+    return "\n".join([f"{error.source}: {count}", *(f"  {line}" for line in lines)])
 
 
 def read(name: str) -> SchedulerConfiguration:
