@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,8 @@ def test_replay_writes_a_file_and_a_summary(small_trace, tmp_path, name):
     said = run("replay", *small_trace.arguments(), "--output", str(path))
     data = path.read_bytes()
     assert (gzip.decompress(data) if name.endswith(".gz") else data).decode() == PLACEMENTS
-    words = {line.split("  ")[0].strip(): line.split()[-1] for line in said.splitlines()}
+    table = [re.split(r"\s{2,}", line.strip()) for line in said.splitlines()]
+    words = {cells[0]: cells[-1] for cells in table}
     assert (words["pods"], words["placed"], words["not placed"]) == ("6", "4", "2")
     assert words["scheduling cycles"] == "6"
     assert "pods/s" in said
