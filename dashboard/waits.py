@@ -23,9 +23,12 @@ class WaitingWriter:
         row = WaitingPod.objects.filter(
             run=self._run, uid=record.pod.uid, state__in=WaitingPod.OPEN
         ).first()
-        if row is not None and row.cycle != record.cycle:
+        if row is not None and row.since != record.since:
             self._end(row, WaitingPod.State.REMOVED, f"Scheduled again in cycle {record.cycle}.")
             row = None
+        if row is not None and row.cycle != record.cycle:
+            # The same wait, restored by the next worker in a cycle of its own.
+            self._release(row.cycle)
         if row is None:
             row = WaitingPod(run=self._run, uid=record.pod.uid, state=WaitingPod.State.WAITING)
         fill_waiting(row, record)

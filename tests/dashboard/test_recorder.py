@@ -388,11 +388,27 @@ def test_a_new_wait_of_the_same_pod_ends_the_forgotten_one(
     run: SchedulerRun, make_recorder: Make
 ) -> None:
     recorder = make_recorder(run)
-    recorder.pod_waiting(wait(1))
-    recorder.pod_waiting(wait(8))
+    recorder.pod_waiting(wait(1, since=NOW))
+    recorder.pod_waiting(wait(8, since=NOW + 5))
     assert recorder.flush()
     found = WaitingPod.objects.filter(run=run).order_by("pk").values_list("cycle", "state")
     assert list(found) == [(1, "removed"), (8, "waiting")]
+
+
+def test_a_restored_wait_goes_on_with_its_decision(run: SchedulerRun, make_recorder: Make) -> None:
+    """The next worker puts the pod back in a cycle of its own; since when it waits is the same."""
+    recorder = make_recorder(run)
+    recorder.cycle_finished(cycle(1, outcome="waiting", matrix=matrix()))
+    recorder.pod_waiting(wait(1))
+    assert recorder.flush()
+    WaitingPod.objects.update(state="sent", decision_verdict="approve", decision_user="olga")
+    recorder.cycle_finished(cycle(7, outcome="waiting", matrix=matrix()))
+    recorder.pod_waiting(wait(7, node="node-3"))
+    assert recorder.flush()
+    row = WaitingPod.objects.get(run=run)
+    assert (row.state, row.cycle, row.node) == ("sent", 7, "node-3")
+    assert (row.decision_verdict, row.decision_user) == ("approve", "olga")
+    assert pins(run) == {1: "latest", 7: "waiting"}
 
 
 def test_an_end_without_a_beginning_is_kept(run: SchedulerRun, make_recorder: Make) -> None:
