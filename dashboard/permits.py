@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
@@ -24,10 +24,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dashboard import audit, commits, frames, groups
-from dashboard.leases import Fence
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
 from dashboard.publisher import Publisher, get_publisher
-from dashboard.waits import WaitingWriter
 from scheduler_core.records import PermitDecision, Verdict
 
 logger = logging.getLogger(__name__)
@@ -337,31 +335,3 @@ def open_waiting(run_id: int) -> list[WaitingPod]:
     return list(
         WaitingPod.objects.filter(run=run_id, state__in=WaitingPod.OPEN).order_by("since", "pk")
     )
-
-
-def close_orphans(
-    run_id: int,
-    keep_uids: Iterable[str],
-    *,
-    fence: Fence | None,
-    message: str,
-    publisher: Publisher | None = None,
-) -> int:
-    """End, as removed, the open waits that the restarted scheduler does not carry on.
-
-    Raises:
-        FencedError: the lease is another's by now.
-    """
-    with transaction.atomic():
-        if fence is not None:
-            fence.check()
-        run = commits.next_commit(run_id)
-        since = commits.last_waiting_commit(run_id)
-        waits = WaitingWriter(run)
-        waits.close_all_but(keep_uids, message)
-        rows = list(WaitingPod.objects.filter(pk__in=waits.changed).order_by("pk"))
-        frame = frames.waiting_frame(run_id, since, run.commit_seq, commits.run_clock(run_id), rows)
-        if rows:
-            out = publisher or get_publisher()
-            transaction.on_commit(lambda: out.publish(run_id, groups.WAITING, frame))
-    return len(rows)

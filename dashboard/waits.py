@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from dashboard import audit
 from dashboard.columns import fill_waiting, text
 from dashboard.models import CycleMatrix, SchedulerRun, WaitingPod
@@ -51,14 +49,6 @@ class WaitingWriter:
         if found:
             self.changed.add(told.decision.decision_id)
             audit.settle(told.decision.decision_id, told.applied, text(told.message))
-
-    def close_all_but(self, keep: Iterable[str], message: str) -> None:
-        """End every open wait of a pod whose uid is not in ``keep``."""
-        rows = WaitingPod.objects.filter(run=self._run, state__in=WaitingPod.OPEN)
-        kept = set(keep)
-        for row in rows:
-            if row.uid not in kept:
-                self._end(row, WaitingPod.State.REMOVED, message)
 
     def _end(self, row: WaitingPod, state: str, message: str) -> None:
         row.state, row.message, row.pending = state, message, []

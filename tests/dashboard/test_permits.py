@@ -10,8 +10,7 @@ import redis
 from django.contrib.auth.models import User
 from django.db import connection
 
-from dashboard import commits, groups, leases, permits
-from dashboard.leases import Fence, FencedError
+from dashboard import commits, groups, permits
 from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, DecisionApplied, Told
@@ -249,23 +248,21 @@ def test_the_timeout_may_win_the_race(run: SchedulerRun, operator: User) -> None
 def test_open_waits_are_there_for_a_restart(run: SchedulerRun, operator: User) -> None:
     sent = waiting(run, "sent", since=1.0)
     ended = waiting(run, "ended", since=2.0)
-    still = waiting(run, "open", since=0.5)
+    waiting(run, "open", since=0.5)
     permits.decide(run.pk, user=operator, verdict="approve", ids=[sent.pk])
     told(run, resolved(ended.cycle, "ended"))
     assert [row.name for row in permits.open_waiting(run.pk)] == ["open", "sent"]
-    assert permits.close_orphans(run.pk, [still.uid], fence=None, message="Does not fit.") == 1
-    sent.refresh_from_db()
-    assert (sent.state, sent.message) == ("removed", "Does not fit.")
-    assert AuditEntry.objects.get(waiting_pod=sent).outcome == "too_late"
-    assert [row.name for row in permits.open_waiting(run.pk)] == ["open"]
 
 
-def test_a_stale_worker_closes_nothing(run: SchedulerRun) -> None:
-    waiting(run)
-    leases.acquire("run:x", "b", "loop", 4.0, 100.0)
-    with pytest.raises(FencedError):
-        permits.close_orphans(run.pk, [], fence=Fence("run:x", "a", 1), message="")
-    assert WaitingPod.objects.get().state == "waiting"
+def test_a_decision_on_a_wait_that_was_forgotten_is_too_late(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run, since=1.0)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    told(run, wait(9, since=2.0))
+    row.refresh_from_db()
+    assert (row.state, row.message) == ("removed", "Scheduled again in cycle 9.")
+    assert AuditEntry.objects.get(waiting_pod=row).outcome == "too_late"
 
 
 # --- inbox ------------------------------------------------------------------------------------
