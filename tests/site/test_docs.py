@@ -30,11 +30,19 @@ MORE_SETTINGS = {"DATABASE_URL", "REDIS_URL"}
 # Named in running text, because nobody sets them.
 IN_TEXT = {"KUBESCHED_MODE", "KUBESCHED_DEMO_RUN"}
 
-# Written in two parts, so that this file does not hold what it looks for.
-INDEX_HOSTS = re.compile(
-    r"py" r"pi\.org|python" r"hosted\.org|npm" r"js\.(?:org|com)|https?://[^\s\"'<>]*/simp" r"le\b"
+IMAGES = ROOT / "docs" / "images"
+PICTURES = ("heatmap.png", "waiting.png", "one-pods-way.svg")
+# A path in code, from the repository's root. Capitals stand for a name: `pages/NAME.html`.
+PATH = re.compile(
+    r"\b(?:scheduler_core|dashboard|kubesched_site|templates|static|tests|scripts|examples|docs)"
+    r"/[\w./-]*[\w/]"
 )
-MACHINE_PATHS = re.compile(r"(?<![\w.$}~-])/(?:ho" r"me|Us" r"ers|ro" r"ot|wo" r"rk)/[\w.-]+")
+
+# Written so that this file does not hold what it looks for.
+INDEX_HOSTS = re.compile(
+    r"py[p]i\.org|python[h]osted\.org|npm[j]s\.(?:org|com)|https?://[^\s\"'<>]*/simpl[e]\b"
+)
+MACHINE_PATHS = re.compile(r"(?<![\w.$}~-])/(?:hom[e]|User[s]|roo[t]|wor[k])/[\w.-]+")
 # Facts of other systems, recorded byte by byte.
 RECORDED = ("tests/data/", "static/vendor/")
 
@@ -90,6 +98,8 @@ def broken(path: Path) -> list[str]:
     for link in links(path):
         target, _, anchor = link.partition("#")
         file = (path.parent / target).resolve() if target else path
+        if file.parent == IMAGES and file.name in PICTURES:
+            continue  # a test of its own tells of these
         if not file.exists():
             faults.append(f"{link}: there is no such file")
         elif anchor and file.suffix == ".md" and anchor not in anchors(file):
@@ -106,9 +116,9 @@ def test_every_relative_link_leads_somewhere(document: Path) -> None:
     assert broken(document) == []
 
 
-@pytest.mark.parametrize("image", ["heatmap.png", "waiting.png", "one-pods-way.svg"])
+@pytest.mark.parametrize("image", PICTURES)
 def test_the_pictures_are_there_and_are_shown(image: str) -> None:
-    path = ROOT / "docs" / "images" / image
+    path = IMAGES / image
     assert path.is_file(), f"docs/images/{image} is missing"
     start = path.read_bytes()[:64]
     assert start.startswith(b"\x89PNG\r\n\x1a\n" if image.endswith(".png") else b"<svg ")
@@ -123,6 +133,15 @@ def test_every_command_that_is_named_exists(document: Path) -> None:
     missing = [f"manage.py {name}" for name in MANAGE.findall(code) if name not in get_commands()]
     missing += [f"make {name}" for _, name in MAKE.findall(code) if name not in targets]
     assert missing == []
+
+
+@pytest.mark.parametrize("document", documents(), ids=id_of)
+def test_every_path_that_is_named_exists(document: Path) -> None:
+    if document.name == "CHANGELOG.md":
+        return  # tells of what was
+    spans = " ".join(CODE.findall(CODE_BLOCK.sub("", text_of(document))))
+    named = [path for path in PATH.findall(spans) if "NAME" not in path and "*" not in path]
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_the_first_screen_of_the_readme_has_both_commands() -> None:
@@ -161,10 +180,10 @@ def test_nothing_names_a_package_index_or_a_path_of_one_machine() -> None:
 @pytest.mark.parametrize(
     ("line", "is_found"),
     [
-        pytest.param("https://pypi.org/project/x", True, id="index"),
-        pytest.param("--index-url http://mirror.example/simple", True, id="mirror"),
-        pytest.param("cd /home/ann/kubesched", True, id="home"),
-        pytest.param('folder = "/work/main"', True, id="work"),
+        pytest.param("https://py" + "pi.org/project/x", True, id="index"),
+        pytest.param("--index-url http://mirror.example/simp" + "le", True, id="mirror"),
+        pytest.param("cd /ho" + "me/ann/kubesched", True, id="home"),
+        pytest.param('folder = "/wo' + 'rk/main"', True, id="work"),
         pytest.param("http://example.org/home/ann", False, id="web page"),
         pytest.param("/srv/kubesched", False, id="a place that anyone may have"),
         pytest.param("/simple", False, id="a word"),
