@@ -3,7 +3,7 @@ clock that stands still, and a cluster that remembers its bindings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scheduler_core.framework.events import ClusterEvent, QueueingHint
 from scheduler_core.framework.interface import EnqueueExtensions, FilterPlugin, ScorePlugin
 from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.nodes import NodeInfos
-from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
+from scheduler_core.framework.runtime.waiting_pods import WaitingPod, WaitingPodsMap
 from scheduler_core.framework.status import Status
 from scheduler_core.ports import ApiError
 
@@ -64,8 +64,8 @@ class FakeHandle:
     def informer(self, kind: str) -> ObjectInformer:
         return self.informers.informer(kind)
 
-    def iterate_over_waiting_pods(self) -> WaitingPodsMap:
-        return self.waiting_pods
+    def get_waiting_pod(self, uid: str) -> WaitingPod | None:
+        return self.waiting_pods.get(uid)
 
     def watch(self, *objects: KubeObject) -> None:
         """The informers show these objects."""
@@ -76,18 +76,6 @@ class FakeHandle:
         """The pod is on its node, in cache and informer."""
         self.cache.add_pod(pod)
         self.watch(pod)
-
-    def park(self, pod: Pod, node: str, waits: Mapping[str, float]) -> WaitingPod:
-        """The pod waits at Permit for these plugins."""
-        now = self.clock.now()
-        parked = WaitingPod(
-            pod,
-            node,
-            [PermitWait(plugin, timeout, now + timeout) for plugin, timeout in waits.items()],
-            self.changed.append,
-        )
-        self.waiting_pods.add(parked)
-        return parked
 
 
 def info(node: Node, *pods: Pod) -> NodeInfo:

@@ -215,8 +215,11 @@ class Coscheduling(
 
     def _waiting_members(self, key: str) -> Iterator[WaitingPod]:
         """Members that wait at Permit; one that every plugin has allowed is on its way already."""
-        for waiting in self._handle.iterate_over_waiting_pods():
-            if waiting.pod.pod_group_key == key and waiting.pending_plugins:
+        # By uid, not over all waiting pods: there may be thousands of other gangs' pods.
+        uids = [pod.uid for pod in self._gangs.members(key)]
+        for uid in dict.fromkeys([*uids, *self._gangs.memory(key).placed]):
+            waiting = self._handle.get_waiting_pod(uid)
+            if waiting is not None and waiting.pending_plugins:
                 yield waiting
 
     # -- events ----------------------------------------------------------------------------------
