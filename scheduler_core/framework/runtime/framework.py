@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from scheduler_core.api import Pod
 from scheduler_core.framework.cycle_state import CycleState
-from scheduler_core.framework.events import ClusterEventWithHint
+from scheduler_core.framework.events import WILDCARD_EVENT, ClusterEventWithHint
 from scheduler_core.framework.interface import (
     EXTENSION_POINTS,
     BindPlugin,
@@ -173,11 +173,15 @@ class Framework:
         return self._instances.get(name)
 
     def events_to_register(self) -> dict[str, Sequence[ClusterEventWithHint]]:
-        """Plugin name -> events that may make a pod it rejected schedulable."""
+        """Plugin name -> events that may make a pod it rejected schedulable.
+
+        A plugin that does not say so hears of every event, as in the reference.
+        """
         return {
             name: tuple(plugin.events_to_register())
-            for name, plugin in self._instances.items()
             if isinstance(plugin, EnqueueExtensions)
+            else (ClusterEventWithHint(WILDCARD_EVENT),)
+            for name, plugin in self._instances.items()
         }
 
     # -- extension points --------------------------------------------------------------------------

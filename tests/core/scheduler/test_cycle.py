@@ -636,3 +636,14 @@ def test_status_codes_have_the_references_names() -> None:
         "Pending",
     ]
     assert Status(Code.UNSCHEDULABLE, ("a", "b")).message == "a, b"
+
+
+def test_a_plugin_that_registers_no_events_hears_of_all() -> None:
+    told: dict[str, Any] = {"filter": unschedulable("not yet")}
+    h, _ = one_spy(told)
+    h.advance(11.0)
+    assert h.node_of("p") == ""
+    del told["filter"]
+    h.create("Node", node("another"))
+    h.settle()
+    assert h.node_of("p") != ""
