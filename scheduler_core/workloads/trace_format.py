@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -130,8 +130,8 @@ def load_trace(nodes: str | Path, pods: str | Path) -> Trace:
 def find_trace(folder: str | Path) -> tuple[Path, Path]:
     """The table of nodes and the table of pods in a folder.
 
-    They are `*nodes*.csv` and `*pods*.csv`; of several tables of pods the one called
-    `*default.csv` is meant.
+    They are `*node*.csv` and `*pod*.csv`. Of several, as in the folder that is published, the one
+    called `*all_node.csv` and the one called `*default.csv` are meant.
 
     Raises:
         TraceError: there are none, or it is not clear which are meant.
@@ -139,10 +139,8 @@ def find_trace(folder: str | Path) -> tuple[Path, Path]:
     path = Path(folder)
     if not path.is_dir():
         raise TraceError([Fault(str(path), 0, "", "there is no such folder")])
-    nodes = sorted(path.glob("*nodes*.csv"))
-    pods = sorted(path.glob("*pods*.csv"))
-    if len(pods) > 1:
-        pods = [file for file in pods if file.stem.endswith("default")] or pods
+    nodes = _preferred(path.glob("*node*.csv"), "all_node")
+    pods = _preferred(path.glob("*pod*.csv"), "default")
     faults = [
         Fault(str(path), 0, "", reason)
         for reason in (_unclear("nodes", nodes), _unclear("pods", pods))
@@ -153,9 +151,17 @@ def find_trace(folder: str | Path) -> tuple[Path, Path]:
     return nodes[0], pods[0]
 
 
+def _preferred(found: Iterable[Path], ending: str) -> list[Path]:
+    """Of several files those whose name ends so, if there are such."""
+    files = sorted(found)
+    if len(files) < 2:
+        return files
+    return [file for file in files if file.stem.endswith(ending)] or files
+
+
 def _unclear(what: str, found: Sequence[Path]) -> str:
     if not found:
-        return f"no table of {what} (*{what}*.csv) in this folder"
+        return f"no table of {what} (*{what[:-1]}*.csv) in this folder"
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
         return f"which table of {what} is meant? There are {names}"

@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 
 from dashboard.models import Cluster, Sandbox, SchedulerRun
 from scheduler_core.framework.interface import ScorePlugin
+from scheduler_core.workloads.trace import TraceError, find_trace
 
 ROOT = Path(__file__).parents[2]
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -106,6 +107,20 @@ def test_an_example_plugin_changes_the_placements(small_trace, tmp_path):
     config = config_file(tmp_path, plugins={"score": {"enabled": [entry]}})
     found = nodes_of(run("replay", *small_trace.arguments(), "--output", "-", "--config", config))
     assert (found["a"], found["b"], found["f"]) == ("n3", "n3", "n3")
+
+
+@pytest.mark.parametrize(
+    ("example", "nodes"),
+    [
+        pytest.param("demo.yaml", ("n0", "n1", "n1"), id="demo: as the default profile"),
+        pytest.param("most-allocated.yaml", ("n0", "n0", "n0"), id="MostAllocated packs"),
+        pytest.param("example-plugins.yaml", ("n2", "n2", "n2"), id="a plugin that likes T4"),
+    ],
+)
+def test_the_example_configurations(small_trace, example, nodes):
+    config = str(ROOT / "examples" / example)
+    found = nodes_of(run("replay", *small_trace.arguments(), "--output", "-", "--config", config))
+    assert (found["a"], found["b"], found["f"]) == nodes
 
 
 def test_a_profile_of_another_name_gets_the_pods_too(small_trace, tmp_path):
@@ -338,3 +353,54 @@ def test_import_trace_with_a_faulty_configuration_stores_nothing(small_trace, tm
     with pytest.raises(CommandError, match="percentageOfNodesToScore: Invalid value: -1"):
         run("import_trace", *small_trace.arguments(), "--config", config)
     assert not Cluster.objects.exists()
+
+
+# -- a folder --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(
+            ["a_nodes.csv", "a_pods.csv"], ("a_nodes.csv", "a_pods.csv"), id="one of each"
+        ),
+        pytest.param(
+            [
+                "openb_node_list_all_node.csv",
+                "openb_node_list_gpu_node.csv",
+                "openb_pod_list_cpu050.csv",
+                "openb_pod_list_default.csv",
+            ],
+            ("openb_node_list_all_node.csv", "openb_pod_list_default.csv"),
+            id="the folder as it is published",
+        ),
+        pytest.param(
+            ["openb_nodes.csv", "openb_pods_cpu250.csv", "openb_pods_default.csv"],
+            ("openb_nodes.csv", "openb_pods_default.csv"),
+            id="renamed",
+        ),
+    ],
+)
+def test_which_files_of_a_folder_are_meant(tmp_path, names, expected):
+    for name in names:
+        (tmp_path / name).touch()
+    nodes, pods = find_trace(tmp_path)
+    assert (nodes.name, pods.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        pytest.param(["a_pods.csv"], r"no table of nodes \(\*node\*\.csv\)", id="no nodes"),
+        pytest.param(
+            ["nodes.csv", "a_pods.csv", "b_pods.csv"],
+            r"which table of pods is meant\? There are a_pods\.csv, b_pods\.csv",
+            id="two tables of pods",
+        ),
+    ],
+)
+def test_folders_that_are_not_clear(tmp_path, names, reason):
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(TraceError, match=reason):
+        find_trace(tmp_path)
