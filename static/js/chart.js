@@ -2,10 +2,29 @@
 import { count } from "./format.js";
 
 const HEIGHT = 190;
+const MOST_SECONDS = 900;
+/** A run that has just begun has a chart of this width, not of one second. */
+const LEAST_SECONDS = 30;
 
 /** Rows [[t, a, b, ...], ...] -> uPlot's columns, of the given fields. Pure. */
 export function columnsOf(rows, fields) {
   return [rows.map((row) => row[0]), ...fields.map((field) => rows.map((row) => row[field] ?? null))];
+}
+
+/**
+ * A row for every second: seconds in which nothing was told are not sent, so each value of theirs is
+ * `fill(the last value)`. Pure.
+ */
+export function everySecond(rows, fill) {
+  const filled = [];
+  for (const row of rows) {
+    const last = filled.at(-1);
+    for (let second = last ? last[0] + 1 : row[0]; second < row[0]; second += 1) {
+      filled.push([second, ...last.slice(1).map(fill)]);
+    }
+    filled.push(row);
+  }
+  return filled.slice(-MOST_SECONDS);
 }
 
 export class LineChart {
@@ -50,7 +69,7 @@ export class LineChart {
       padding: [8, 8, 0, 0],
       cursor: { y: false, points: { size: 6 } },
       legend: { live: true },
-      scales: { x: { time: true }, y: { range: (_, low, high) => [0, niceTop(high)] } },
+      scales: { x: { time: true, range: (_, low, high) => [Math.min(low, high - LEAST_SECONDS), high] }, y: { range: (_, low, high) => [0, niceTop(high)] } },
       axes: [
         { ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map(clockLabel) },
         { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")) },

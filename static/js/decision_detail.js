@@ -3,20 +3,24 @@
 const POINTS = ["PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit", "Unreserve", "PreBind", "Bind", "PostBind"];
 
 /**
- * [{name, seconds, share, binding, plugins: [{name, seconds, share}]}] in the order of a pod's way;
- * a share is of the longest point, so that bars compare.
+ * [{name, seconds, share, binding, plugins: [{name, seconds, share}]}] in the order of a pod's way.
+ * A share is of the longest point of its own cycle: a binding waits for the API server, and next to
+ * it no point of the scheduling cycle could be seen.
  */
 export function timelineOf(cycle) {
   const bindingPoints = cycle.binding?.point_seconds ?? {};
-  const seconds = new Map([...Object.entries(cycle.point_seconds ?? {}), ...Object.entries(bindingPoints)]);
-  const longest = Math.max(...seconds.values(), Number.MIN_VALUE);
-  return [...seconds.keys()]
+  return [...pointsOf(cycle, cycle.point_seconds ?? {}, false), ...pointsOf(cycle, bindingPoints, true)];
+}
+
+function pointsOf(cycle, seconds, binding) {
+  const longest = Math.max(...Object.values(seconds), Number.MIN_VALUE);
+  return Object.keys(seconds)
     .sort((a, b) => placeOf(a) - placeOf(b))
     .map((name) => ({
       name,
-      seconds: seconds.get(name),
-      share: seconds.get(name) / longest,
-      binding: name in bindingPoints,
+      seconds: seconds[name],
+      share: seconds[name] / longest,
+      binding,
       plugins: pluginsOf(cycle, name, longest),
     }));
 }
@@ -65,8 +69,8 @@ export function choiceInWords(cycle) {
   if (!node) return feasible ? "A later step failed, so no node was kept." : `None of ${number(total)} nodes can run this pod.`;
   const among = `${number(feasible)} of ${number(total)} nodes ${feasible === 1 ? "was" : "were"} feasible`;
   if (score === null) return `${among}, so nothing had to be scored.`;
-  const tie = ties > 1 ? ` ${number(ties)} nodes shared the highest total; one of them was picked.` : " No other node reached its total.";
-  return `${among}; the highest total, ${number(score)}, wins.${tie}`;
+  const tie = ties > 1 ? `${number(ties)} nodes reached it; one of them was picked.` : "no other node reached it.";
+  return `${among}. The highest total is ${number(score)}; ${tie}`;
 }
 
 function number(value) {

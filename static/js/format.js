@@ -1,6 +1,7 @@
 /** Numbers and times as people read them. Pure. */
 
 const whole = new Intl.NumberFormat("en-US");
+const cores = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const time = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const BINARY_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -48,7 +49,7 @@ export function clockTime(epochSeconds) {
 
 /** An amount of a resource: cpu comes in millicores, memory and storage in bytes. */
 export function amount(resource, value) {
-  if (resource === "cpu") return value % 1000 === 0 ? `${count(value / 1000)}` : `${count(value)}m`;
+  if (resource === "cpu") return value < 1000 && value > 0 ? `${value}m` : cores.format(value / 1000);
   if (resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-")) return bytes(value);
   return count(value);
 }
@@ -71,7 +72,7 @@ export function percent(part, wholeAmount) {
 
 const OUTCOMES = {
   scheduled: "scheduled",
-  waiting: "waiting at Permit",
+  waiting: "waiting",
   unschedulable: "unschedulable",
   error: "error",
   skipped: "skipped",

@@ -46,7 +46,10 @@ function renderHistogram(root, { name, bins }) {
   });
 }
 
-function renderWorst({ resources, worst }) {
+/** The columns are the resources that any node has, as in the bars. */
+function renderWorst({ resources: all, allocatable, worst }) {
+  const columns = [...all.keys()].filter((i) => allocatable[i] > 0);
+  const resources = columns.map((i) => all[i]);
   const head = one("#worst-head");
   keepChildren(head, ["Node", ...resources, "Pods"], () => document.createElement("th"), (cell, name, i) => {
     cell.scope = "col";
@@ -55,7 +58,7 @@ function renderWorst({ resources, worst }) {
   });
   keepChildren(one("#worst"), worst, () => stamp("worst-template"), (row, node) => {
     setText(parts(row).node, node.node);
-    const cells = [...node.fractions.map((share) => ({ share, text: percent(share, 1) })), { share: node.allowed_pods ? node.pods / node.allowed_pods : 0, text: `${node.pods}/${node.allowed_pods}` }];
+    const cells = [...columns.map((i) => ({ share: node.fractions[i], text: percent(node.fractions[i], 1) })), { share: node.allowed_pods ? node.pods / node.allowed_pods : 0, text: `${node.pods}/${node.allowed_pods}` }];
     while (row.children.length > cells.length + 1) row.lastElementChild.remove();
     while (row.children.length < cells.length + 1) row.append(stamp("worst-cell-template"));
     cells.forEach(({ share, text }, i) => {

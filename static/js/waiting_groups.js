@@ -8,7 +8,8 @@ const NAMES = new Intl.Collator("en", { numeric: true });
 /**
  * Items in display order: {kind: "gang", key, gang} is followed by its pods, {kind: "pod", key,
  * row, gang}; pods without a gang (gang: null) come last. The earliest deadline comes first.
- * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided}.
+ * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided,
+ * requestedBy}; `requestedBy` is the one person who asked for all of it, or "".
  */
 export function waitingItems(rows, needle = "") {
   const wanted = needle.trim().toLowerCase();
@@ -31,12 +32,14 @@ function gangsOf(open) {
     if (!row.pod_group) continue;
     const gang = gangs.get(row.pod_group) ?? {
       name: row.pod_group, rows: [], waiting: 0, minMember: 0, deadline: Infinity, needsApproval: false, undecided: 0,
+      requestedBy: row.requested_by,
     };
     gang.rows.push(row);
     gang.waiting += 1;
     gang.minMember = Math.max(gang.minMember, row.group_min_member);
     gang.deadline = Math.min(gang.deadline, row.deadline);
     gang.needsApproval ||= row.needs_approval;
+    if (gang.requestedBy !== row.requested_by) gang.requestedBy = "";
     gang.undecided += row.state === "waiting" ? 1 : 0;
     gangs.set(row.pod_group, gang);
   }

@@ -1,5 +1,5 @@
 import { ServerClock } from "/static/js/clock.js";
-import { columnsOf, niceTop } from "/static/js/chart.js";
+import { columnsOf, everySecond, niceTop } from "/static/js/chart.js";
 import { outcomeKind, whyOf } from "/static/js/cycle_row.js";
 import { choiceInWords, rejectionGroups, scoreColumns, timelineOf } from "/static/js/decision_detail.js";
 import { matches, mergeRows } from "/static/js/decision_list.js";
@@ -35,6 +35,7 @@ test("numbers, durations, ages and shares read well", () => {
 test("amounts have the unit of their resource", () => {
   equal(amount("cpu", 8000), "8");
   equal(amount("cpu", 250), "250m");
+  equal(amount("cpu", 29_100), "29.1");
   equal(amount("memory", 32 * 2 ** 30), "32 GiB");
   equal(amount("nvidia.com/gpu", 4), "4");
 });
@@ -165,13 +166,13 @@ test("pushed rows match the search as the server's do", () => {
   same(mergeRows([cycleRow(1)], [cycleRow(3), cycleRow(2)]).map((one) => one.sequence), [3, 2, 1]);
 });
 
-test("the timeline follows a pod's way and compares with the longest point", () => {
+test("the timeline follows a pod's way and compares with the longest point of its cycle", () => {
   const points = timelineOf({
     point_seconds: { Score: 2e-3, Filter: 4e-3, PreFilter: 1e-3 },
     plugin_seconds: [["Filter", "A", 1e-3], ["Filter", "B", 3e-3]],
     binding: { point_seconds: { Bind: 1e-3 } },
   });
-  same(points.map(({ name, share, binding }) => [name, share, binding]), [["PreFilter", 0.25, false], ["Filter", 1, false], ["Score", 0.5, false], ["Bind", 0.25, true]]);
+  same(points.map(({ name, share, binding }) => [name, share, binding]), [["PreFilter", 0.25, false], ["Filter", 1, false], ["Score", 0.5, false], ["Bind", 1, true]]);
   same(points[1].plugins.map(({ name }) => name), ["B", "A"]);
 });
 
@@ -194,10 +195,16 @@ test("a score column's weight is read off the numbers, also where the best node 
 
 test("the choice is explained in a sentence", () => {
   const base = { outcome: "scheduled", node: "n1", ties: 1, nodes_feasible: 3, nodes_total: 5, score: 170 };
-  ok(choiceInWords(base).includes("the highest total, 170, wins"));
-  ok(choiceInWords({ ...base, ties: 2 }).includes("2 nodes shared"));
+  ok(choiceInWords(base).includes("The highest total is 170; no other node reached it."));
+  ok(choiceInWords({ ...base, ties: 2 }).includes("2 nodes reached it"));
   ok(choiceInWords({ ...base, score: null, nodes_feasible: 1 }).includes("1 of 5 nodes was feasible"));
   equal(choiceInWords({ ...base, outcome: "unschedulable", node: "", nodes_feasible: 0 }), "None of 5 nodes can run this pod.");
+});
+
+test("seconds that were not told are filled in", () => {
+  same(everySecond([[1, 5], [4, 7]], () => 0), [[1, 5], [2, 0], [3, 0], [4, 7]]);
+  same(everySecond([[1, 5], [3, 7]], (last) => last), [[1, 5], [2, 5], [3, 7]]);
+  same(everySecond([], () => 0), []);
 });
 
 test("a chart's columns and its top", () => {

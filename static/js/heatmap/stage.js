@@ -48,6 +48,7 @@ export class HeatmapStage {
     this.#nodes = nodes;
     setHidden(one("#heat-state"), true);
     setHidden(one("#heat"), false);
+    setHidden(one("#heat-controls"), false);
     this.#controls.offer(matrix);
     this.redraw();
   }
@@ -80,6 +81,7 @@ export class HeatmapStage {
     const latest = sequence === "latest";
     const known = Boolean(GONE[error.body?.matrix]);
     setHidden(one("#heat"), true);
+    setHidden(one("#heat-controls"), true);
     setHidden(state, false);
     this.#matrix = null;
     setText(text.title, missingTitle(sequence, gone, known));

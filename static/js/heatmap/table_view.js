@@ -2,6 +2,7 @@
 import { one, parts, setText, stamp } from "../lib/dom.js";
 import { camelBreaks } from "../format.js";
 import { VirtualList } from "../virtual_list.js";
+import { TOTAL } from "./cells.js";
 import { cssColour, luminance, MAX_SCORE, pluginColours, rampColour, REJECTED_CODE, UNSCORED_CODE } from "./lut.js";
 import { describeNode, rankOf } from "./model.js";
 
@@ -82,12 +83,15 @@ export class TableView {
       const cell = row.children[fixed + i];
       const value = panel.index < 0 ? sums[node] : matrix.scores[panel.index * matrix.nodes + node];
       setText(cell, value < 0 ? "" : value);
-      this.#colour(cell, panel.codes[node]);
+      this.#colour(cell, panel.codes[node], panel.index === TOTAL);
     });
   }
 
-  #colour(cell, code) {
-    if (code >= REJECTED_CODE) {
+  /** The total's column shows who rejected a node; the score columns stay empty there. */
+  #colour(cell, code, total) {
+    if (code > MAX_SCORE && !total) {
+      cell.style.background = "var(--cell-empty)";
+    } else if (code >= REJECTED_CODE) {
       const [fill, ink] = pluginColours(this.#theme, code - REJECTED_CODE);
       cell.style.background = `repeating-linear-gradient(${HATCH_ANGLES[code - REJECTED_CODE]}deg, ${fill} 0 5px, ${ink} 5px 6px)`;
     } else if (code > MAX_SCORE) {

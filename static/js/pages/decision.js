@@ -100,7 +100,7 @@ class DecisionPage {
 
   #drawTimeline(cycle) {
     const points = timelineOf(cycle);
-    setText(this.#view.timeNote, `${milliseconds(cycle.duration_ms)} in the scheduling cycle; open a point for its plugins`);
+    setText(this.#view.timeNote, `${milliseconds(cycle.duration_ms)}; bars compare within the scheduling cycle and within the binding; open a point for its plugins`);
     keepChildren(this.#view.timeline, points, () => stamp("point-template"), (item, point) => {
       drawBar(parts(item), point.binding ? `${point.name} (binding)` : point.name, point);
       item.classList.toggle("point-binding", point.binding);
@@ -162,8 +162,9 @@ class DecisionPage {
 
   #drawAttempts(cycle) {
     const { base } = this.#shell.page;
-    setText(this.#view.attemptsNote, plural(cycle.attempts.length, "attempt"));
     const latest = [...cycle.attempts].sort((a, b) => b.sequence - a.sequence);
+    const tries = latest[0]?.attempt ?? 0;
+    setText(this.#view.attemptsNote, tries > latest.length ? `the latest ${count(latest.length)} of ${count(tries)}` : plural(latest.length, "attempt"));
     keepChildren(this.#view.attempts, latest, () => stamp("attempt-template"), (item, attempt) => {
       const text = parts(item);
       const here = attempt.sequence === cycle.sequence;

@@ -1,7 +1,7 @@
 /** The overview: totals, throughput, queue depths, node usage, and the latest decisions. */
-import { LineChart } from "../chart.js";
+import { everySecond, LineChart } from "../chart.js";
 import { outcomeKind, outcomeWord, whyOf } from "../cycle_row.js";
-import { count, milliseconds, plural } from "../format.js";
+import { clockTime, count, milliseconds, plural } from "../format.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startRunPage } from "../shell.js";
 import { showUsage } from "../usage.js";
@@ -44,8 +44,8 @@ const { page, notices } = startRunPage({
 
 function showOverview(frame) {
   showTotals(frame.totals);
-  throughput.show(frame.throughput);
-  depths.show(frame.depths);
+  throughput.show(everySecond(frame.throughput, () => 0));
+  depths.show(everySecond(frame.depths, (last) => last));
   setText(one("#throughput-now"), throughputInWords(frame.throughput));
   setText(one("#depths-now"), depthsInWords(frame.depths));
   showUsage(frame.usage);
@@ -64,11 +64,10 @@ function showTotals(totals) {
   });
 }
 
-/** The last whole seconds: the newest one is still filling. */
 function throughputInWords(rows) {
   if (rows.length === 0) return "Nothing has been tried yet.";
-  const [, scheduled, unschedulable, error] = rows.at(-1);
-  return `Last second: ${count(scheduled)} scheduled, ${count(unschedulable)} unschedulable, ${plural(error, "error")}.`;
+  const [second, scheduled, unschedulable, error] = rows.at(-1);
+  return `Latest, at ${clockTime(second)}: ${count(scheduled)} scheduled, ${count(unschedulable)} unschedulable, ${plural(error, "error")}.`;
 }
 
 function depthsInWords(rows) {
@@ -101,6 +100,7 @@ function showLatest({ cycles, skipped }) {
     text.link.href = `${page.base}cycles/${row.sequence}/`;
     setText(text.sequence, row.sequence);
     setText(text.pod, row.pod);
+    item.title = row.message ? `${row.pod}\n${row.message}` : row.pod;
     text.outcome.dataset.outcome = outcomeKind(row);
     setText(text.outcome, outcomeWord(row));
     setText(text.node, whyOf(row));

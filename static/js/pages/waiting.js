@@ -59,7 +59,7 @@ class WaitingPage {
     this.#items = waitingItems(this.#rows.values(), this.#filter.value);
     const open = [...this.#rows.values()].filter(isOpen).length;
     const gangs = new Set([...this.#rows.values()].filter((row) => isOpen(row) && row.pod_group).map((row) => row.pod_group)).size;
-    setText(one("#waiting-note"), open ? `${plural(open, "pod")}${gangs ? ` in ${plural(gangs, "gang")} and alone` : ""}` : "");
+    setText(one("#waiting-note"), open ? [plural(open, "pod"), gangs ? plural(gangs, "gang") : ""].filter(Boolean).join(", ") : "");
     const empty = one("#waiting-empty");
     setHidden(one("#waiting-list"), this.#items.length === 0);
     setHidden(empty, this.#items.length > 0);
@@ -105,6 +105,7 @@ class WaitingPage {
   #renderGang(element, gang) {
     const text = parts(element);
     setText(text.name, gang.name);
+    setText(text.requester, gang.requestedBy ? `asked for by ${gang.requestedBy}` : "");
     const full = gang.waiting >= gang.minMember;
     setText(text.count, `${count(gang.waiting)} of ${count(gang.minMember)} ${full ? "have a node" : "have a node so far"}`);
     text.fill.style.width = `${gang.minMember ? Math.min(100, (100 * gang.waiting) / gang.minMember) : 100}%`;
@@ -122,7 +123,7 @@ class WaitingPage {
     setText(text.pod, row.pod);
     text.pod.title = requestsInWords(row);
     setText(text.node, row.node);
-    setText(text.pending, `${pendingInWords(row) || "–"}${row.requested_by ? ` · for ${row.requested_by}` : ""}`);
+    setText(text.pending, `${pendingInWords(row) || "–"}${row.requested_by && row.requested_by !== gang?.requestedBy ? ` · asked for by ${row.requested_by}` : ""}`);
     text.pending.title = row.pending.map(({ plugin, reason }) => `${plugin}: ${reason}`).join("\n");
     this.#renderLeft(text.left, row.deadline);
     const mine = this.#sent.get(row.id);
