@@ -48,7 +48,7 @@ def node(
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
 ) -> Json:
-    """A node. `zone` is its region and one letter; `images`: name -> bytes."""
+    """A node. `zone` is its region and one letter ("zone-a" is of the region "zone"); `images`: name -> bytes."""
     amounts = {"pods": "110", **amounts}
     spec: Json = {"providerID": f"sandbox://{name}"}
     if taints:
@@ -67,7 +67,7 @@ def node(
                 "kubernetes.io/arch": "amd64",
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
-                "topology.kubernetes.io/region": zone[:-1],
+                "topology.kubernetes.io/region": zone[:-1].rstrip("-") or zone,
                 "topology.kubernetes.io/zone": zone,
                 **(labels or {}),
             },
