@@ -26,6 +26,7 @@ class QueuedPodInfo:
         gating_plugin: the PreEnqueue plugin that holds it, or "".
         message: what the last failed attempt said; ``reason`` its dominant reason.
         backoff_until: time of day, while it backs off.
+        skip_window, skips: how often it went on before its backoff was over, in that second.
     """
 
     pod: Pod
@@ -42,6 +43,8 @@ class QueuedPodInfo:
     reason: str = ""
     reason_plugin: str = ""
     backoff_until: float | None = None
+    skip_window: float = 0.0
+    skips: int = 0
 
     @property
     def key(self) -> str:

@@ -25,7 +25,7 @@ from scheduler_core.testing.observer import RecordingObserver
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 
 #: Turns after which a scheduler that never comes to rest is taken for a bug.
-MAX_TURNS = 100_000
+MAX_TURNS = 5_000
 
 
 class DecisionList:
@@ -126,7 +126,8 @@ class Harness:
             if not self.scheduler.run_once():
                 self.validate()
                 return
-        raise AssertionError(f"the scheduler does not come to rest in {MAX_TURNS} turns")
+        story = "\n".join(f"{c.pod.key} {c.outcome}: {c.message}" for c in self.observer.cycles[-6:])
+        raise AssertionError(f"no rest after {MAX_TURNS} turns; the last cycles:\n{story}")
 
     def advance(self, seconds: float) -> None:
         """Let time pass, then settle."""

@@ -14,6 +14,9 @@ from scheduler_core.ports import Clock
 #: Backoff ends on whole seconds, so that many pods are moved at once.
 WINDOW_SECONDS = 1.0
 
+#: How often a second one pod may go on before its backoff is over.
+MAX_SKIPS = 10
+
 
 class BackoffQueue:
     """Two heaps: pods that plugins rejected, and pods whose attempt ended with an error.
@@ -79,7 +82,25 @@ class BackoffQueue:
 
     def pop_early(self) -> QueuedPodInfo | None:
         """The rejected pod whose backoff ends first, over or not; errors always wait."""
+        info = self._rejected.peek()
+        if info is None or not self.may_skip(info):
+            return None
         return _left(self._rejected.pop())
+
+    def may_skip(self, info: QueuedPodInfo) -> bool:
+        """Whether a pod may go on before its backoff is over; each True is counted.
+
+        Unlike in the reference that is so at most ``MAX_SKIPS`` times a second. A gang whose last
+        member does not fit breaks up and wakes its members, again and again; without a bound an
+        idle scheduler would try it thousands of times a second, for nothing.
+        """
+        window = _floor(self._clock.now())
+        if info.skip_window != window:
+            info.skip_window, info.skips = window, 0
+        if info.skips >= MAX_SKIPS:
+            return False
+        info.skips += 1
+        return True
 
     def pop_completed(self) -> list[QueuedPodInfo]:
         """Every pod whose backoff is over, rejected ones first."""

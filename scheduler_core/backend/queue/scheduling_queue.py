@@ -326,6 +326,9 @@ class SchedulingQueue:
         if info is None:
             return False
         self.version += 1
+        if self._backoff.is_backing_off(info) and not self._backoff.may_skip(info):
+            self._unschedulable.remove(info.key)
+            return self._move_to_backoff(info, FORCE_ACTIVATE.label)
         return self._move_to_active(info, FORCE_ACTIVATE.label, check_gates=not from_backoff)
 
     def _move_on_event(
@@ -353,7 +356,9 @@ class SchedulingQueue:
         if strategy is Strategy.SKIP:
             self._hold(info, label)
             return False
-        if strategy is Strategy.AFTER_BACKOFF and self._backoff.is_backing_off(info):
+        if self._backoff.is_backing_off(info) and not (
+            strategy is Strategy.IMMEDIATELY and self._backoff.may_skip(info)
+        ):
             return self._move_to_backoff(info, label)
         return self._move_to_active(info, label)
 

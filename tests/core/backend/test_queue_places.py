@@ -155,6 +155,24 @@ class TestFailedAttempts:
             counts.append((info.unschedulable_count, info.consecutive_errors))
         assert counts == [(1, 1), (1, 2), (2, 0), (2, 1)]
 
+    def test_a_pod_goes_on_before_its_backoff_is_over_ten_times_a_second_and_no_more(self) -> None:
+        bench = Bench()
+        bench.add("p")
+        info = bench.pop()
+        bench.reject(info, "P")
+        activated = 0
+        for _ in range(20):
+            bench.queue.activate([info.pod])
+            if bench.queue.place_of("default/p") == "active":
+                activated += 1
+                bench.pop()
+                bench.reject(info, "P")
+        assert activated == 10
+        assert bench.queue.place_of("default/p") == "backoff"
+        bench.clock.advance(1)
+        bench.queue.activate([info.pod])
+        assert bench.queue.place_of("default/p") == "active"
+
     def test_the_timestamp_is_the_re_entry(self) -> None:
         bench = Bench()
         bench.add("p")
