@@ -48,7 +48,7 @@ def node(
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
 ) -> Json:
-    """A node. `zone` is its region and one letter, "zone-a" is in "zone"; `images`: name -> bytes."""
+    """A node. `zone` is its region and one letter, or "-" and one; `images`: name -> bytes."""
     amounts = {"pods": "110", **amounts}
     spec: Json = {"providerID": f"sandbox://{name}"}
     if taints:
