@@ -1,8 +1,9 @@
 """The rows that the worker writes and the pages read. The database is the truth.
 
 Moments that come from a scheduler (``since``, ``deadline``, ``started_at`` of a cycle, ...) are
-seconds since the epoch of that scheduler's clock, as floats: a sandbox's clock may run at N times
-real time. Moments of this product (``created_at``, ``at`` of an audit row) are datetimes.
+seconds since the epoch as floats, of that scheduler's clock: real time, also where a sandbox's own
+clock (the ages of its objects, its workload) runs at N times real time, because people decide.
+Moments of this product (``created_at``, ``at`` of an audit row) are datetimes.
 """
 
 from __future__ import annotations

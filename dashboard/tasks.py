@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Task, shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 from dashboard import loops, retention, runner, sandbox_host
+from dashboard.publisher import get_publisher
 from dashboard.shutdown import shutting_down
 
 
@@ -49,14 +50,18 @@ def _send(task: str, argument: int, queue: str) -> None:
     options: dict[str, Any] = {"expires": loops.PROPOSAL_SECONDS}
     if queue:
         options["queue"] = queue
-    {"host_sandbox": host_sandbox, "run_scheduler": run_scheduler}[task].apply_async(
-        args=(argument,), **options
-    )
+    tasks: dict[str, Task] = {"host_sandbox": host_sandbox, "run_scheduler": run_scheduler}
+    tasks[task].apply_async(args=(argument,), **options)
 
 
 @worker_shutting_down.connect
 def _stop_loops(**_: Any) -> None:
     shutting_down.set()
+
+
+@worker_shutdown.connect
+def _send_last_frames(**_: Any) -> None:
+    get_publisher().close()
 
 
 @worker_ready.connect

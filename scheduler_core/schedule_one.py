@@ -13,9 +13,10 @@ from scheduler_core.backend.cache import Cache, CacheError
 from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
 from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.failure_handler import CLEAR_NOMINATION, FailureHandler, fit_error_of_one
+from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.events import ASSIGNED_POD_DELETE
 from scheduler_core.framework.runtime.waiting_pods import PermitWait
-from scheduler_core.framework.status import Code, Status, error
+from scheduler_core.framework.status import Code, Status, error, unresolvable
 from scheduler_core.framework.types import NominatingInfo, QueuedPodInfo
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock
@@ -96,6 +97,21 @@ class SchedulingCycle:
             self._start_binding(cycle)
         self._activate(cycle)
         return cycle
+
+    def try_node(self, pod: Pod, node_name: str) -> Status:
+        """Whether the pod fits on one node of the snapshot now: PreFilter and Filter alone."""
+        framework = self._parts.profiles[pod.scheduler_name]
+        node = framework.nodes.get(node_name)
+        if node is None:
+            return unresolvable("the node is gone")
+        state = CycleState()
+        outcome = framework.run_pre_filter(state, pod)
+        if not outcome.status.is_success:
+            return outcome.status
+        wanted = outcome.result.node_names
+        if wanted is not None and node_name not in wanted:
+            return unresolvable("the pod may no longer run there")
+        return framework.run_filter_plugins_with_nominated_pods(state, pod, node)
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -262,8 +262,8 @@ class Scheduler:
         worked |= self.waiting_room.expire(self._clock.now())
         worked |= self.waiting_room.settle()
         self.queue.flush()
-        if self._ready():
-            worked |= self._restore_one() or self._schedule_next()
+        if self._is_synced():
+            worked |= self._restore_one() or (not self._paused and self._schedule_next())
         worked |= self.waiting_room.settle()
         self._listing.tell_if_due(self.depths)
         self._idle = not worked and not self._has_work()
@@ -287,9 +287,9 @@ class Scheduler:
         depths = self.queue.depths()
         return depths.active > 0 or self.cache.assumed_count > len(self.waiting_pods)
 
-    def _ready(self) -> bool:
+    def _is_synced(self) -> bool:
         """Nothing is scheduled before every kind has been listed once."""
-        return not self._paused and len(self._synced) >= len(self._subscriptions)
+        return len(self._synced) >= len(self._subscriptions)
 
     def _drain_inbox(self) -> bool:
         for count in range(MAX_MESSAGES_PER_TURN):
@@ -314,36 +314,52 @@ class Scheduler:
         self._schedule(info, None)
         return True
 
-    def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> None:
+    def _schedule(
+        self, info: QueuedPodInfo, restored: WaitingPodRecord | None
+    ) -> PodCycle | None:
         cycle = self._scheduling.run(info, self._sequence, restored)
         if cycle is None:
-            return
+            return None
         self._sequence += 1
         if not self._options.retry and cycle.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
             self.queue.delete(cycle.pod)
         if self._observers.wants("cycle_finished"):
             self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
+        return cycle
 
     def _restore_one(self) -> bool:
-        """Put one pod that waited before the restart back on its node; whether there was one."""
+        """Put one pod that waited before the restart back on its node; whether there was one.
+
+        Also while paused: until then nothing holds the node, and no deadline counts.
+        """
         for uid in self.waiting_room.restored_uids():
             record = self.waiting_room.restored(uid)
             assert record is not None
             pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
             reason = _cannot_wait_again(pod, uid, self.profiles)
+            if pod is not None and reason is None:
+                reason = self._no_longer_fits(pod, record)
             if pod is None or reason is not None:
                 self.waiting_room.drop_restored(uid, *(reason or GONE))
                 continue
             self.queue.delete(pod)
-            self._schedule(QueuedPodInfo(pod, timestamp=record.since, attempts=1), record)
-            if self.waiting_room.restored(uid) is not None:
-                self.waiting_room.drop_restored(
-                    uid,
-                    WaitOutcome.REJECTED,
-                    f"the worker was restarted and the pod could not wait on {record.node} again",
-                )
+            info = QueuedPodInfo(pod, timestamp=record.since, attempts=1)
+            cycle = self._schedule(info, record)
+            self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
             return True
         return False
+
+    def _no_longer_fits(
+        self, pod: Pod, record: WaitingPodRecord
+    ) -> tuple[WaitOutcome, str] | None:
+        """The pod stays in the queue, and is scheduled like any other, where its node is no longer
+        right for it: an approval was for that node."""
+        self.snapshot.update(self.cache)
+        status = self._scheduling.try_node(pod, record.node)
+        if status.is_success:
+            return None
+        text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
+        return WaitOutcome.REJECTED, text
 
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())
@@ -383,3 +399,12 @@ def _cannot_wait_again(
     if pod.scheduler_name not in profiles:
         return WaitOutcome.REJECTED, f"there is no profile {pod.scheduler_name} any more"
     return None
+
+
+def _after_restore(cycle: PodCycle | None, record: WaitingPodRecord) -> tuple[WaitOutcome, str]:
+    """What became of a wait that its pod's new cycle did not take up (it did: nobody asks)."""
+    if cycle is not None and cycle.outcome is Outcome.SCHEDULED:
+        return WaitOutcome.ALLOWED, "after a restart no plugin has the pod wait any more"
+    why = cycle.message if cycle is not None else "it was assumed already"
+    text = f"after a restart the pod could not wait on {record.node} again: {why}"
+    return WaitOutcome.REJECTED, text

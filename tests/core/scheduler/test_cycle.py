@@ -647,3 +647,39 @@ def test_a_plugin_that_registers_no_events_hears_of_all() -> None:
     h.create("Node", node("another"))
     h.settle()
     assert h.node_of("p") != ""
+
+
+def test_a_pod_that_no_longer_fits_its_node_ends_its_wait_with_the_reason() -> None:
+    h = approval([asking("p").req(cpu="3")])
+    h.create("Pod", make_pod("intruder").req(cpu="3").node("n0"))
+    again = restart(h)
+    again.settle()
+    (resolved,) = again.observer.resolved
+    assert (resolved.outcome, resolved.message) == (
+        WaitOutcome.REJECTED,
+        "after a restart the pod no longer fits on n0: Insufficient cpu",
+    )
+    assert again.observer.waiting[-1].node == "n1"
+
+
+def test_a_pod_that_need_not_wait_any_more_is_bound_and_its_wait_ends_as_allowed() -> None:
+    h = approval([asking("p")])
+    waits = list(h.observer.waiting)
+    again = Harness(cluster=h.cluster, clock=h.clock, waiting=waits)
+    again.settle()
+    (resolved,) = again.observer.resolved
+    assert (resolved.outcome, resolved.message) == (
+        WaitOutcome.ALLOWED,
+        "after a restart no plugin has the pod wait any more",
+    )
+    assert again.node_of("p") == "n0"
+
+
+def test_waits_are_restored_while_paused_so_that_their_deadlines_count() -> None:
+    h = approval([asking("p")])
+    again = restart(h)
+    again.scheduler.pause()
+    again.settle()
+    assert again.waiting_names() == ["p"]
+    again.advance(901.0)
+    assert again.observer.resolved[0].outcome is WaitOutcome.TIMED_OUT
