@@ -145,6 +145,10 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         log.exception("a connection to the sandbox failed")
 
 
+class _ClientGoneError(Exception):
+    """The client closed its connection, or does not read."""
+
+
 class _Connection(socketserver.StreamRequestHandler):
     server: _Server
 
@@ -163,18 +167,26 @@ class _Connection(socketserver.StreamRequestHandler):
             line = self.rfile.readline(LONGEST_LINE)
             if not line.endswith(b"\n"):
                 return
-            try:
-                request = decode(line)
-                if request.get("op") == "watch":
-                    self._watch(owner, _arguments(request))
-                    return
-                answer: Json = {"ok": _perform(owner, request)}
-            except ApiError as error:
-                answer = {"error": error_document(error)}
-            except Exception as error:
-                log.exception("a request to the sandbox failed")
-                answer = {"error": error_document(ApiError(500, "InternalError", repr(error)))}
+            answer = self._answer(owner, line)
+            if answer is None:
+                return
             self.wfile.write(encode(answer))
+
+    def _answer(self, owner: SandboxServer, line: bytes) -> Json | None:
+        """What to say to a request; None once it was a watch, after which nothing is said."""
+        try:
+            request = decode(line)
+            if request.get("op") == "watch":
+                self._watch(owner, _arguments(request))
+                return None
+            return {"ok": _perform(owner, request)}
+        except ApiError as error:
+            return {"error": error_document(error)}
+        except _ClientGoneError:
+            return None
+        except Exception as error:
+            log.exception("a request to the sandbox failed")
+            return {"error": error_document(ApiError(500, "InternalError", repr(error)))}
 
     def _watch(self, owner: SandboxServer, arguments: Json) -> None:
         if arguments.get("store") != owner.cluster.identity:
@@ -192,7 +204,7 @@ class _Connection(socketserver.StreamRequestHandler):
         )
         try:
             self.connection.settimeout(_SEND_SECONDS)
-            self.wfile.write(encode({"ok": {}}))
+            self._send(encode({"ok": {}}))
             while True:
                 try:
                     burst = [events.get(timeout=owner.heartbeat)]
@@ -202,9 +214,15 @@ class _Connection(socketserver.StreamRequestHandler):
                     continue
                 while len(burst) < _EVENTS_A_LINE_BURST and not events.empty():
                     burst.append(events.get())
-                self.wfile.write(b"".join(encode(_event_document(event)) for event in burst))
+                self._send(b"".join(encode(_event_document(event)) for event in burst))
         finally:
             watch.stop()
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self.wfile.write(data)
+        except OSError as error:
+            raise _ClientGoneError from error
 
 
 def _event_document(event: StreamEvent) -> Json:
