@@ -1,11 +1,10 @@
 /** The canvas: tiles, marks, labels, pointer and keyboard. */
-import { keepChildren, parts, setHidden, setText, stamp } from "../lib/dom.js";
+import { keepChildren, parts, setText, stamp } from "../lib/dom.js";
 import { paintPanel, ringSlot } from "./draw.js";
 import { tileLayout } from "./layout.js";
 import { nodeInWords } from "./model.js";
 import { moveSlot, pickTile, tileRect } from "./pick.js";
-
-const TIP_DISTANCE = 14;
+import { Tip } from "./tip.js";
 
 export class TilesView {
   #root;
@@ -21,7 +20,6 @@ export class TilesView {
   #layoutKey = "";
   #cursor = -1;
   #pinned = -1;
-  #panel = 0;
 
   /** handlers: {point(node or -1), pin(node or -1), touched()}. */
   constructor(root, handlers) {
@@ -29,7 +27,7 @@ export class TilesView {
     this.#cells = root.querySelector("#heat-cells");
     this.#marks = root.querySelector("#heat-marks");
     this.#labels = root.querySelector("#heat-labels");
-    this.#tip = root.querySelector("#heat-tip");
+    this.#tip = new Tip(root.querySelector("#heat-tip"), root);
     this.#handlers = handlers;
     this.#marks.addEventListener("pointermove", (event) => this.#pointed(event));
     this.#marks.addEventListener("pointerleave", () => this.#left());
@@ -115,25 +113,14 @@ export class TilesView {
   #pointed(event) {
     this.#handlers.touched();
     const hit = this.#hit(event);
-    this.#moveCursor(hit ? this.#model.order[hit.slot] : -1, hit?.panel ?? 0);
-    setHidden(this.#tip, !hit);
-    if (hit) this.#placeTip(event.offsetX, event.offsetY);
-  }
-
-  #placeTip(x, y) {
-    const text = parts(this.#tip);
-    setText(text.name, this.#model.names[this.#cursor]);
-    setText(text.text, nodeInWords(this.#model, this.#cursor, this.#model.panels[this.#panel].index));
-    const { clientWidth } = this.#root;
-    const { offsetWidth, offsetHeight } = this.#tip;
-    const left = x + TIP_DISTANCE + offsetWidth > clientWidth ? x - TIP_DISTANCE - offsetWidth : x + TIP_DISTANCE;
-    const top = y - TIP_DISTANCE - offsetHeight < 0 ? y + TIP_DISTANCE : y - TIP_DISTANCE - offsetHeight;
-    this.#tip.style.transform = `translate(${Math.max(0, Math.min(left, clientWidth - offsetWidth))}px, ${top}px)`;
+    this.#moveCursor(hit ? this.#model.order[hit.slot] : -1);
+    if (!hit) this.#tip.hide();
+    else this.#tip.show(event, this.#model.names[this.#cursor], nodeInWords(this.#model, this.#cursor, this.#model.panels[hit.panel].index));
   }
 
   #left() {
-    setHidden(this.#tip, true);
-    this.#moveCursor(-1, 0);
+    this.#tip.hide();
+    this.#moveCursor(-1);
   }
 
   #clicked(event) {
@@ -155,7 +142,7 @@ export class TilesView {
 
   #goTo(slot) {
     if (slot === null || slot < 0) return false;
-    this.#moveCursor(this.#model.order[slot], 0);
+    this.#moveCursor(this.#model.order[slot]);
     const { y } = tileRect(this.#layout, 0, slot);
     const top = this.#marks.getBoundingClientRect().top + y / devicePixelRatio;
     if (top < 80 || top > innerHeight - 80) scrollBy({ top: top - innerHeight / 2 });
@@ -167,11 +154,10 @@ export class TilesView {
     if (!this.#model || !this.#marks.matches(":focus-visible")) return;
     const { order, matrix } = this.#model;
     const start = [this.#pinned, matrix.chosen, order[0] ?? -1].find((node) => node >= 0 && order.includes(node));
-    if (start !== undefined) this.#moveCursor(start, 0);
+    if (start !== undefined) this.#moveCursor(start);
   }
 
-  #moveCursor(node, panel) {
-    this.#panel = panel;
+  #moveCursor(node) {
     if (node === this.#cursor) return;
     this.#cursor = node;
     this.#drawMarks();

@@ -1,7 +1,9 @@
 /** One cycle in full. */
 import { outcomeKind, outcomeWord, whyOf } from "../cycle_row.js";
-import { choiceInWords, rejectionGroups, scoreColumns, timelineOf } from "../decision_detail.js";
-import { camelBreaks, clockTime, count, milliseconds, percent, plural } from "../format.js";
+import { choiceInWords, timelineOf } from "../decision_detail.js";
+import { drawFilter } from "../decision_filter.js";
+import { drawScores } from "../decision_scores.js";
+import { clockTime, count, milliseconds, plural } from "../format.js";
 import { PluginPalette } from "../heatmap/lut.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startRunPage } from "../shell.js";
@@ -17,6 +19,7 @@ class DecisionPage {
   #shell;
   #view = parts(one("#decision"));
   #commit = -1;
+  #uid = null;
   #palette = new PluginPalette();
 
   start() {
@@ -37,8 +40,6 @@ class DecisionPage {
     const attempt = cycles.find((one) => one.uid === this.#uid && one.commit_seq > this.#commit);
     if ((row && row.commit_seq > this.#commit) || attempt) this.#load();
   }
-
-  #uid = null;
 
   async #load() {
     try {
@@ -73,8 +74,8 @@ class DecisionPage {
     setText(one("#decision-note"), `${cycle.pod}, attempt ${cycle.attempt}, ${clockTime(cycle.started_at)}`);
     this.#drawChoice(cycle);
     this.#drawTimeline(cycle);
-    this.#drawFilter(cycle);
-    this.#drawScores(cycle);
+    drawFilter(this.#view, cycle, this.#palette);
+    drawScores(this.#view, cycle);
     this.#drawAttempts(cycle);
   }
 
@@ -109,55 +110,6 @@ class DecisionPage {
         drawBar(parts(line), plugin.name, plugin);
       });
     });
-  }
-
-  #drawFilter(cycle) {
-    const groups = rejectionGroups(cycle.rejections ?? []);
-    const view = this.#view;
-    const rejected = groups.reduce((sum, group) => sum + group.nodes, 0);
-    setText(view.filterNote, `${count(cycle.nodes_feasible)} of ${plural(cycle.nodes_total, "node")} feasible, ${count(rejected)} rejected`);
-    setHidden(view.noRejections, groups.length > 0);
-    const split = [{ plugin: "", nodes: cycle.nodes_feasible }, ...groups];
-    setHidden(view.split, rejected + cycle.nodes_feasible === 0);
-    view.split.setAttribute("aria-label", split.map(({ plugin, nodes }) => `${plugin || "feasible"} ${nodes}`).join(", "));
-    keepChildren(view.split, split, () => stamp("split-template"), (part, { plugin, nodes }) => {
-      part.style.flexGrow = nodes;
-      part.dataset.colour = plugin ? this.#palette.index(plugin) : "feasible";
-      part.title = `${plugin || "feasible"}: ${count(nodes)}`;
-      setHidden(part, nodes === 0);
-    });
-    keepChildren(view.rejections, groups, () => stamp("rejection-template"), (item, group) => this.#drawGroup(item, group, cycle.nodes_total));
-  }
-
-  #drawGroup(item, group, total) {
-    const text = parts(item);
-    text.mark.dataset.colour = this.#palette.index(group.plugin);
-    setText(text.plugin, group.plugin);
-    setText(text.nodes, `${plural(group.nodes, "node")}, ${percent(group.nodes, total)}`);
-    keepChildren(text.reasons, group.reasons, () => stamp("reason-template"), (line, reason) => {
-      const words = parts(line);
-      setText(words.reason, reason.reason);
-      setText(words.code, reason.resolvable ? "" : "preemption would not help");
-      setText(words.nodes, count(reason.nodes));
-    });
-  }
-
-  #drawScores(cycle) {
-    const view = this.#view;
-    const best = cycle.best ?? [];
-    const columns = scoreColumns(best);
-    const scored = columns.length > 0;
-    setHidden(view.scores, !scored);
-    setHidden(view.noScores, scored);
-    setText(view.noScores, cycle.nodes_feasible === 1 ? "The only feasible node needs no score." : "Nothing was scored.");
-    setText(view.scoresNote, scored ? `the ${count(best.length)} best; weighted, below it raw → normalised` : "");
-    keepChildren(view.scoresHead, ["#", "Node", "Total", ...columns], () => stamp("score-head-template"), (cell, column, i) => {
-      const text = parts(cell);
-      cell.classList.toggle("num", i !== 1);
-      setText(text.name, camelBreaks(column.name ?? column));
-      setText(text.weight, column.weight ? `× ${column.weight}` : "");
-    });
-    keepChildren(view.scoresBody, best, () => stamp("score-row-template"), (row, node, i) => drawScoreRow(row, node, i, columns, cycle));
   }
 
   #drawAttempts(cycle) {
@@ -208,23 +160,6 @@ function drawBar(text, name, { seconds, share }) {
   setText(text.name, name);
   setText(text.time, milliseconds(seconds * 1000));
   text.bar.style.width = `${Math.max(0.5, share * 100)}%`;
-}
-
-function drawScoreRow(row, node, index, columns, cycle) {
-  const text = parts(row);
-  row.classList.toggle("score-chosen", node.node === cycle.node);
-  setText(text.rank, index + 1);
-  setText(text.node, node.node);
-  setText(text.total, count(node.total));
-  const fixed = 3;
-  while (row.children.length > fixed + columns.length) row.lastElementChild.remove();
-  while (row.children.length < fixed + columns.length) row.append(stamp("score-cell-template"));
-  columns.forEach(({ name }, i) => {
-    const [raw, normalised, weighted] = node.plugins[name];
-    const cell = parts(row.children[fixed + i]);
-    setText(cell.weighted, count(weighted));
-    setText(cell.raw, `${count(raw)} → ${count(normalised)}`);
-  });
 }
 
 new DecisionPage().start();

@@ -1,17 +1,17 @@
 /** Pods at Permit, by gang, with the word that people have in it. */
 import { DecideDialog } from "../decide_dialog.js";
-import { amount, clockTime, count, countdown, plural, waitState } from "../format.js";
-import { debounce, keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
+import { amount, count, countdown, plural } from "../format.js";
+import { debounce, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startRunPage } from "../shell.js";
-import { isOpen, latestEndFirst } from "../store.js";
+import { isOpen } from "../store.js";
 import { VirtualList } from "../virtual_list.js";
-import { endInWords, pendingInWords, sentInWords, waitingItems } from "../waiting_groups.js";
+import { drawEnded } from "../waiting_ended.js";
+import { pendingInWords, sentInWords, waitingItems } from "../waiting_groups.js";
 
 const HEIGHTS = { wide: { gang: 56, pod: 46 }, narrow: { gang: 132, pod: 142 } };
 const NARROW = matchMedia("(max-width: 52rem)");
 const TICK_MS = 250;
 const HURRY_SECONDS = 30;
-const ENDED_SHOWN = 40;
 const TYPING_MS = 120;
 
 class WaitingPage {
@@ -52,7 +52,7 @@ class WaitingPage {
       if (!row || row.commit_seq > sent.commit || row.state !== "waiting") this.#sent.delete(id);
     }
     this.#arrange();
-    this.#drawEnded();
+    drawEnded(rows.values(), this.#shell.page.base);
   }
 
   #arrange() {
@@ -146,21 +146,6 @@ class WaitingPage {
     const left = this.#shell.clock.until(deadline);
     setText(element, left > 0 ? countdown(left) : "time is up");
     element.classList.toggle("wait-hurry", left < HURRY_SECONDS);
-  }
-
-  #drawEnded() {
-    const ended = [...this.#rows.values()].filter((row) => !isOpen(row)).sort(latestEndFirst);
-    setHidden(one("#ended-empty"), ended.length > 0);
-    keepChildren(one("#ended"), ended.slice(0, ENDED_SHOWN), () => stamp("ended-template"), (item, row) => {
-      const text = parts(item);
-      text.state.dataset.outcome = row.state;
-      setText(text.state, waitState(row.state));
-      text.pod.href = `${this.#shell.page.base}cycles/${row.cycle}/`;
-      setText(text.pod, row.pod);
-      setText(text.node, row.pod_group ? `${row.node} · gang ${row.pod_group}` : row.node);
-      setText(text.who, endInWords(row));
-      setText(text.at, clockTime(row.resolved_at));
-    });
   }
 }
 
