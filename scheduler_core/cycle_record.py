@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from scheduler_core.api import Pod, assigned_requests
+from scheduler_core.api import Pod, PodGroup, assigned_requests
 from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.runtime.scoring import NodePluginScores
@@ -174,6 +174,7 @@ def waiting_record(cycle: PodCycle, pod_groups: Informer) -> WaitingPodRecord:
     waiting = cycle.waiting
     assert waiting is not None
     pod = waiting.pod
+    group: PodGroup | None = pod_groups.get(pod.pod_group_key) if pod.pod_group_key else None
     pending = tuple(PendingPlugin(w.plugin, w.deadline, w.reason) for w in waiting.waits)
     ended = waiting.status is not None
     return WaitingPodRecord(
@@ -186,9 +187,9 @@ def waiting_record(cycle: PodCycle, pod_groups: Informer) -> WaitingPodRecord:
         deadline=waiting.first_deadline,
         pending=() if ended else pending,
         pod_group=pod.pod_group_key,
-        group_min_member=_min_member(pod, pod_groups),
+        group_min_member=group.min_member if group is not None else 0,
         needs_approval=MANUAL_APPROVAL in waiting.asked_plugins,
-        requested_by=pod.annotations.get(REQUESTED_BY, ""),
+        requested_by=_requester(pod, group),
         requests=dict(assigned_requests(pod)),
         outcome=waiting.outcome,
         message=waiting.status.message if waiting.status is not None else "",
@@ -197,9 +198,10 @@ def waiting_record(cycle: PodCycle, pod_groups: Informer) -> WaitingPodRecord:
     )
 
 
-def _min_member(pod: Pod, pod_groups: Informer) -> int:
-    group = pod_groups.get(pod.pod_group_key) if pod.pod_group_key else None
-    return group.min_member if group is not None else 0
+def _requester(pod: Pod, group: PodGroup | None) -> str:
+    """A gang asks as a whole: its PodGroup speaks for members that name nobody."""
+    own = pod.annotations.get(REQUESTED_BY, "")
+    return own or (group.annotations.get(REQUESTED_BY, "") if group is not None else "")
 
 
 def binding_record(

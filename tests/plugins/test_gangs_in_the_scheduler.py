@@ -80,6 +80,20 @@ def test_an_approved_gang_is_bound() -> None:
     assert gang.bound() == gang.names
 
 
+def test_the_pod_group_names_the_requester_for_members_that_name_nobody() -> None:
+    harness = Harness(
+        nodes=[node("n1", "3")],
+        pods=[member("m0"), member("m1").annotation({REQUESTED_BY: "bob"})],
+        objects={
+            "PodGroup": [make_pod_group("gang", 2).label(ASKS).annotation({REQUESTED_BY: "eve"})]
+        },
+        profile=PROFILE,
+    )
+    harness.settle()
+    found = {record.pod.name: record.requested_by for record in harness.observer.waiting}
+    assert found == {"m0": "eve", "m1": "bob"}
+
+
 def test_a_denied_gang_gives_its_nodes_back_and_does_not_ask_again_at_once() -> None:
     gang = Gang(3, cpu="3", asks=True)
     gang.decide(Verdict.DENY, "m1")
