@@ -133,8 +133,9 @@ class DemoWorkload(StreamWorkload):
         )
 
     def _start_gated(self, moment: Moment) -> None:
-        gated = [p for p in _pods(moment.cluster) if p["spec"].get("schedulingGates")]
-        if len(gated) >= _MOST_GATED:
+        pods = _pods(moment.cluster)
+        gated = [p for p in pods if p["spec"].get("schedulingGates")]
+        if len(pods) >= _MOST_PODS or len(gated) >= _MOST_GATED:
             return
         draw = moment.draw
         name = f"quota-import-{draw.suffix(9)}-{draw.suffix()}"
