@@ -245,7 +245,8 @@ STORAGES = {
 }
 # Outside production files are served from where they lie, without `collectstatic`.
 WHITENOISE_USE_FINDERS = not PRODUCTION
-WHITENOISE_AUTOREFRESH = False
+# Files that change while the demo runs are served as they are.
+WHITENOISE_AUTOREFRESH = not PRODUCTION
 WHITENOISE_MAX_AGE = 60 if PRODUCTION else 0
 
 # --- language, time, logs -------------------------------------------------------------------

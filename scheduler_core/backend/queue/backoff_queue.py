@@ -15,7 +15,7 @@ from scheduler_core.ports import Clock
 WINDOW_SECONDS = 1.0
 
 #: How often a second one pod may go on before its backoff is over.
-MAX_SKIPS = 10
+MAX_SKIPS = 4
 
 
 class BackoffQueue:

@@ -155,7 +155,7 @@ class TestFailedAttempts:
             counts.append((info.unschedulable_count, info.consecutive_errors))
         assert counts == [(1, 1), (1, 2), (2, 0), (2, 1)]
 
-    def test_a_pod_goes_on_before_its_backoff_is_over_ten_times_a_second_and_no_more(self) -> None:
+    def test_a_pod_goes_on_before_its_backoff_is_over_four_times_a_second_and_no_more(self) -> None:
         bench = Bench()
         bench.add("p")
         info = bench.pop()
@@ -167,7 +167,7 @@ class TestFailedAttempts:
                 activated += 1
                 bench.pop()
                 bench.reject(info, "P")
-        assert activated == 10
+        assert activated == 4
         assert bench.queue.place_of("default/p") == "backoff"
         bench.clock.advance(1)
         bench.queue.activate([info.pod])
