@@ -150,7 +150,7 @@ class GangShape:
 
 GANGS: Final = (
     GangShape("resnet-train", "research", (4, 6), "3", "12Gi", 1, 2.5),
-    GangShape("llm-finetune", "research", (2, 3), "6", "24Gi", 4, 3.0),
+    GangShape("llm-finetune", "research", (2, 3), "4", "24Gi", 2, 3.0),
     GangShape("protein-fold", "research", (3, 5), "4", "16Gi", 1, 2.0),
     GangShape("spark-join", "analytics", (5, 8), "1", "2Gi", 0, 2.0),
     GangShape("mpi-weather", "analytics", (6, 9), "2", "3Gi", 0, 2.5),
@@ -169,7 +169,7 @@ MISFITS: Final[tuple[tuple[str, str, dict[str, str], Json], ...]] = (
     (
         "pretraining",
         "research",
-        {"cpu": "8", "memory": "64Gi", GPU: "8"},
+        {"cpu": "8", "memory": "64Gi", GPU: "16"},
         {"tolerations": _tolerates(GPU)},
     ),
     (
@@ -202,9 +202,9 @@ _SHAPES: Final = (
     _Shape("spot", "std-8", 1, {"cpu": "8", "memory": "16Gi"}, "spot", (_SPOT_TAINT,)),
     _Shape(
         "gpu",
-        "gpu-32",
+        "gpu-48",
         1,
-        {"cpu": "32", "memory": "128Gi", GPU: "4"},
+        {"cpu": "48", "memory": "192Gi", GPU: "8"},
         "gpu",
         (_GPU_TAINT,),
         {"demo.example/gpu-model": "A10"},

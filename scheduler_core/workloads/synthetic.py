@@ -64,6 +64,7 @@ _POD_SHAPES: Final = (
     (1, "4", "32Gi", 1),
 )
 _SHORTEST_RUN: Final = 5.0
+_COUNT_EVERY: Final = 1.0
 
 
 def synthetic_nodes(count: int, zones: int = 3) -> list[Json]:
@@ -153,6 +154,7 @@ class SyntheticWorkload(StreamWorkload):
         self.preset = preset
         self._scheduler_name = scheduler_name
         self._room = 0
+        self._counted_at = float("-inf")
 
     def _set_up(self, cluster: WorkloadCluster) -> None:
         nodes = synthetic_nodes(self.preset.nodes, self.preset.zones)
@@ -168,8 +170,10 @@ class SyntheticWorkload(StreamWorkload):
         return draw.expovariate(self.preset.arrivals)
 
     def run_due(self, now: float, cluster: WorkloadCluster) -> None:
-        # Counted once for all that is due, not for each pod.
-        self._room = self.preset.most_pods - _unfinished(cluster)
+        # Counting looks at every pod, so it is not done for each arrival.
+        if not 0 <= now - self._counted_at < _COUNT_EVERY:
+            self._room = self.preset.most_pods - _unfinished(cluster)
+            self._counted_at = now
         super().run_due(now, cluster)
 
     def _arrive(self, moment: Moment) -> None:
