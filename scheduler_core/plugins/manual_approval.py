@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from scheduler_core.api import KubeObject, LabelSelector, Pod, PodGroup
+from scheduler_core.api import KubeObject, LabelSelector, Pod
 from scheduler_core.api.errors import InvalidObject, invalid
 from scheduler_core.api.reader import Reader
 from scheduler_core.api.selectors import label_selector
@@ -25,7 +25,7 @@ from scheduler_core.framework.events import (
 from scheduler_core.framework.interface import EnqueueExtensions, Handle, PermitPlugin
 from scheduler_core.framework.status import SUCCESS, Status, wait
 from scheduler_core.plugins.coscheduling.gangs import GANG_INDEX, gang_index
-from scheduler_core.plugins.helpers.hints import is_own_pod, queue_if
+from scheduler_core.plugins.helpers.hints import is_own_pod, queue_if, queue_own_gang
 
 __all__ = ["APPROVAL_KEY", "REQUESTED_BY", "REQUIRED", "ManualApproval"]
 
@@ -91,16 +91,12 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         group = ClusterEvent(EventResource.POD_GROUP, ActionType.UPDATE)
         return (
             ClusterEventWithHint(labels, _after_label_change),
-            ClusterEventWithHint(group, _after_group_change),
+            ClusterEventWithHint(group, queue_own_gang),
         )
 
 
 def _after_label_change(pod: Pod, _old: Any, new: Any) -> QueueingHint:
     return queue_if(is_own_pod(pod, new))
-
-
-def _after_group_change(pod: Pod, _old: Any, new: Any) -> QueueingHint:
-    return queue_if(isinstance(new, PodGroup) and new.key == pod.pod_group_key)
 
 
 def _read_selector(args: Mapping[str, Any]) -> LabelSelector | None:

@@ -107,6 +107,19 @@ def test_a_denied_gang_gives_its_nodes_back_and_does_not_ask_again_at_once() -> 
     assert gang.waiting() == []
 
 
+def test_a_denied_gang_is_not_woken_by_the_count_of_its_members() -> None:
+    gang = Gang(3, asks=True)
+    counted = {"status": {"phase": "Scheduling"}}
+    gang.harness.cluster.patch("PodGroup", "default", "gang", counted, subresource="status")
+    gang.harness.settle()
+    gang.decide(Verdict.DENY, *gang.names)
+    gang.harness.advance(30.0)
+    assert gang.waiting() == []
+    gang.harness.cluster.patch("PodGroup", "default", "gang", {"spec": {"minMember": 2}})
+    gang.harness.advance(30.0)
+    assert gang.waiting() == gang.names
+
+
 def test_a_denied_gang_asks_again_with_all_that_were_unschedulable_for_long() -> None:
     gang = Gang(3, asks=True)
     gang.decide(Verdict.DENY, *gang.names)

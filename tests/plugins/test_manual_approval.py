@@ -106,6 +106,11 @@ def test_events() -> None:
     assert hint(plugin, LABEL_CHANGED, pod, pod, make_pod("other").obj()) == "Skip"
     assert hint(plugin, GROUP_CHANGED, pod, None, make_pod_group("g").obj()) == "Queue"
     assert hint(plugin, GROUP_CHANGED, pod, None, make_pod_group("h").obj()) == "Skip"
+    group, counted = make_pod_group("g").obj(), make_pod_group("g").phase("Scheduling").obj()
+    assert hint(plugin, GROUP_CHANGED, pod, group, counted) == "Skip"
+    assert hint(plugin, GROUP_CHANGED, pod, group, make_pod_group("g", 2).obj()) == "Queue"
+    unlabelled = make_pod_group("g").label({"kubesched.io/approval": "no"}).obj()
+    assert hint(plugin, GROUP_CHANGED, pod, group, unlabelled) == "Queue"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from scheduler_core.framework.types import PostFilterResult, PreFilterResult, Qu
 from scheduler_core.plugins.coscheduling.args import CoschedulingArgs
 from scheduler_core.plugins.coscheduling.gangs import Gangs, Stall
 from scheduler_core.plugins.coscheduling.min_resources import describe_gap, resource_gap
-from scheduler_core.plugins.helpers.hints import queue_if
+from scheduler_core.plugins.helpers.hints import queue_if, queue_own_gang
 
 __all__ = ["Coscheduling"]
 
@@ -233,7 +233,7 @@ class Coscheduling(
         room = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT
         return (
             ClusterEventWithHint(ClusterEvent(pod, ActionType.ADD), self._after_pod_add),
-            ClusterEventWithHint(group, _after_group_change),
+            ClusterEventWithHint(group, queue_own_gang),
             ClusterEventWithHint(ClusterEvent(pod, ActionType.DELETE), self._after_room_change),
             ClusterEventWithHint(ClusterEvent(node, room), self._after_room_change),
         )
@@ -249,7 +249,3 @@ class Coscheduling(
             return QueueingHint.SKIP
         rested = gang.stall is Stall.BACKOFF and self._handle.clock.now() >= gang.backoff_until
         return queue_if(rested or gang.stall is Stall.RESOURCE_GAP)
-
-
-def _after_group_change(pod: Pod, _old: Any, new: Any) -> QueueingHint:
-    return queue_if(isinstance(new, PodGroup) and new.key == pod.pod_group_key)
