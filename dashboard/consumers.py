@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 import orjson
+from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -58,7 +59,7 @@ class RunConsumer(AsyncWebsocketConsumer):
         if hello is None:
             await self.close(NOT_FOUND)
             return
-        await self.send(text_data=orjson.dumps(hello).decode())
+        await self._tell(orjson.dumps(hello).decode())
 
     async def disconnect(self, code: int) -> None:
         self._outbox = None
@@ -96,13 +97,20 @@ class RunConsumer(AsyncWebsocketConsumer):
                 message = self._outbox.take(loop.time())
                 if message is None:
                     break
-                if isinstance(message, bytes):
-                    await self.send(bytes_data=message)
-                else:
-                    await self.send(text_data=message)
+                await self._tell(message)
             delay = None if self._outbox is None else self._outbox.delay(loop.time())
             if delay is not None and self._timer is None:
                 self._timer = loop.call_later(delay, self._on_timer)
+
+    async def _tell(self, message: bytes | str) -> None:
+        try:
+            if isinstance(message, bytes):
+                await self.send(bytes_data=message)
+            else:
+                await self.send(text_data=message)
+        except Disconnected:
+            # The browser left a moment ago; `disconnect` is on its way.
+            self._outbox = None
 
     def _on_timer(self) -> None:
         self._timer = None

@@ -10,7 +10,7 @@ from typing import Final
 
 from django.core.management.base import CommandError
 
-from dashboard.models import Cluster, Sandbox
+from dashboard.models import Cluster, Sandbox, SchedulerRun
 from dashboard.sandboxes import create_sandbox, create_trace_sandbox
 from dashboard.workload_specs import load_trace as load_saved_trace
 from scheduler_core.workloads.trace import Trace, TraceError, find_trace, load_trace
@@ -18,19 +18,24 @@ from scheduler_core.workloads.trace import Trace, TraceError, find_trace, load_t
 DEMO: Final = "demo"
 
 
-def prepare(trace: Path | None) -> None:
+def prepare(trace: Path | None) -> int | None:
     """Make the sandbox on the first start; later starts go on with what is there.
+
+    Returns:
+        The run to open: of the trace's sandbox, of the demo's, or None where that one is gone.
 
     Raises:
         CommandError: the folder does not hold a trace, or the trace is faulty.
     """
-    if trace is not None:
-        _prepare_trace(trace)
-    elif not Cluster.objects.filter(name=DEMO).exists():
+    name = DEMO if trace is None else _prepare_trace(trace)
+    if trace is None and not Cluster.objects.filter(name=DEMO).exists():
         create_sandbox(name=DEMO, preset="demo")
+    newest = SchedulerRun.objects.filter(cluster__name=name).order_by("-pk").first()
+    return newest.pk if newest is not None else None
 
 
-def _prepare_trace(folder: Path) -> None:
+def _prepare_trace(folder: Path) -> str:
+    """The name of the sandbox that replays the folder's trace."""
     try:
         trace = load_trace(*find_trace(folder))
     except TraceError as error:
@@ -39,11 +44,12 @@ def _prepare_trace(folder: Path) -> None:
         known = Cluster.objects.filter(name=name).first()
         if known is None:
             create_trace_sandbox(name=name, trace=trace)
-            return
+            return name
         if _replays(known, trace):
             # A sandbox that a person stopped is wanted again by asking for its trace.
             Sandbox.objects.filter(pk=known.pk).update(desired_state=Sandbox.DesiredState.RUNNING)
-            return
+            return name
+    raise AssertionError("names do not end")
 
 
 def _names(base: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ def demo_login(request: HttpRequest, token: str) -> HttpResponse:
     if not run:
         raise Http404
     if request.user.is_authenticated:
-        return redirect(settings.LOGIN_REDIRECT_URL)
+        return _landing(request)
     try:
         name = TimestampSigner(salt=f"{SALT}.{run}").unsign(token, max_age=MAX_AGE_SECONDS)
     except BadSignature:
@@ -41,4 +41,12 @@ def demo_login(request: HttpRequest, token: str) -> HttpResponse:
     if user is None:
         return redirect("login")
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    return _landing(request)
+
+
+def _landing(request: HttpRequest) -> HttpResponse:
+    """The run that the link names by number, else the list of clusters."""
+    run = request.GET.get("run", "")
+    if run.isdecimal():
+        return redirect("overview", int(run))
     return redirect(settings.LOGIN_REDIRECT_URL)

@@ -72,14 +72,14 @@ class Command(BaseCommand):
             stop_seconds=STOP_SECONDS, say=self._say, changed=folder.note_children
         ) as supervisor:
             site, title = self._start_broker(supervisor, folder, host, run)
-            passwords = self._prepare_data(trace)
+            passwords, first = self._prepare_data(trace)
             self._say("Starting the web server, two workers and beat ...")
             for name in programs.PARTS:
                 supervisor.start(programs.part(site, name, listening.fileno()))
             if not supervisor.wait_until(lambda: answers_http(host, port), START_SECONDS):
                 raise CommandError(f"the web server does not answer; see {folder.path / 'logs'}.")
             supervisor.wait_until(_workers_answer, START_SECONDS)
-            self._banner(address, run, passwords, title, folder.path)
+            self._banner(_link(address, run, first), passwords, title, folder.path)
             supervisor.run()
             self._say("\nStopping ...")
         self._say("Stopped. The data is kept; `make demo` continues with it.")
@@ -114,7 +114,7 @@ class Command(BaseCommand):
             raise CommandError(f"the broker does not answer; see {folder.path / 'logs'}.")
         return site, chosen.title
 
-    def _prepare_data(self, trace: Path | None) -> dict[str, str]:
+    def _prepare_data(self, trace: Path | None) -> tuple[dict[str, str], int | None]:
         self._say("Bringing the database up to date ...")
         try:
             call_command("migrate", interactive=False, verbosity=0)
@@ -124,24 +124,20 @@ class Command(BaseCommand):
 
         passwords = ensure_users()
         self._say(f"Preparing the sandbox{f' from {trace}' if trace else ''} ...")
-        import_module("dashboard.demo").prepare(trace)
+        first: int | None = import_module("dashboard.demo").prepare(trace)
         connections.close_all()
-        return passwords
+        return passwords, first
 
     # --- words ------------------------------------------------------------------------------
     def _say(self, line: str) -> None:
         self.stdout.write(line)  # which adds a line's end where there is none
         self.stdout.flush()
 
-    def _banner(
-        self, address: str, run: str, passwords: dict[str, str], broker: str, folder: Path
-    ) -> None:
-        from dashboard.demo_login import make_token
+    def _banner(self, link: str, passwords: dict[str, str], broker: str, folder: Path) -> None:
         from dashboard.demo_users import ADMIN
 
-        link = reverse("demo-login", args=[make_token(ADMIN, run)])
         self._say("\nKubeSched is ready. Open this address; for one hour it logs you in:")
-        self._say(f"\nURL {address}{link}\n\n")
+        self._say(f"\nURL {link}\n\n")
         for name, password in passwords.items():
             role = "may decide and control" if name == ADMIN else "may only look"
             self._say(f"USER {name} PASSWORD {password} ({role}; shown only this once)")
@@ -153,6 +149,15 @@ class Command(BaseCommand):
             )
         self._say(f"Broker: {broker}. Data and logs: {folder}.")
         self._say("Ctrl-C stops everything.")
+
+
+def _link(address: str, demo: str, run: int | None) -> str:
+    """The address that logs in and opens a run's page, or the list of clusters."""
+    from dashboard.demo_login import make_token
+    from dashboard.demo_users import ADMIN
+
+    path = reverse("demo-login", args=[make_token(ADMIN, demo)])
+    return f"{address}{path}" if run is None else f"{address}{path}?run={run}"
 
 
 def _trace_folder(given: str | None) -> Path | None:
