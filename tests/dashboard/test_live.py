@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from asgiref.sync import sync_to_async
+from autobahn.exception import Disconnected
 from channels.layers import channel_layers
 from channels.testing import WebsocketCommunicator
 from django.conf import settings as django_settings
@@ -285,6 +286,35 @@ class SlowLayer:
 def cycles_frame(n: int) -> dict[str, Any]:
     row = {"sequence": n, "commit_seq": n}
     return {"type": "cycles", "run": 1, "from": n - 1, "seq": n, "cycles": [row], "skipped": 0}
+
+
+@pytest.mark.parametrize("last", ["hello", "overview"])
+async def test_a_browser_that_left_in_the_middle_is_no_trouble(
+    run: SchedulerRun, viewer: User, recorder: Recorder, last: str
+) -> None:
+    incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    seen = asyncio.Event()
+
+    async def send(message: dict[str, Any]) -> None:
+        # What the web server does once the browser has closed its end.
+        if message["type"] == "websocket.send" and orjson.loads(message["text"])["type"] == last:
+            seen.set()
+            raise Disconnected("Attempt to send on a closed protocol")
+        if message["type"] == "websocket.send":
+            seen.set()
+
+    async with browser(run.pk, "overview", viewer) as socket:
+        await opened(socket)
+        serving = asyncio.ensure_future(application(dict(socket.scope), incoming.get, send))
+        await incoming.put({"type": "websocket.connect"})
+        await asyncio.wait_for(seen.wait(), 10)
+        seen.clear()
+        await record(recorder, lambda: recorder.cycle_finished(cycle(1)))
+        if last == "overview":
+            await asyncio.wait_for(seen.wait(), 10)
+        assert (await frame(socket))["type"] == "overview"
+        await incoming.put({"type": "websocket.disconnect", "code": 1001})
+        await asyncio.wait_for(serving, 10)
 
 
 def test_the_pace_is_kept_and_nothing_is_lost() -> None:
