@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -60,7 +60,11 @@ def load_configuration_file(
 
 
 def load_configuration(
-    text: str, registry: Registry, *, source: str = "", dotted_plugins: bool = True
+    text: str,
+    registry: Registry,
+    *,
+    source: str = "",
+    dotted_plugins: bool | Collection[str] = True,
 ) -> SchedulerConfiguration:
     """Decode, default, validate and expand one document.
 
@@ -68,7 +72,7 @@ def load_configuration(
         registry: the in-tree plugins; entry points of ``kubesched.plugins`` are found by name.
         source: what errors call the text, usually a file's name.
         dotted_plugins: whether a plugin may be named ``package.module:Class``, which imports it;
-            False for text that came over the network.
+            False, or the paths that are known already, for text that came over the network.
 
     Raises:
         InvalidConfiguration: with every fault.
@@ -82,7 +86,7 @@ def configuration_from(
     registry: Registry,
     *,
     source: str = "",
-    dotted_plugins: bool = True,
+    dotted_plugins: bool | Collection[str] = True,
 ) -> SchedulerConfiguration:
     """``load_configuration`` of a document that is parsed already (it is not changed).
 

@@ -4,14 +4,15 @@ A configuration names one either as an entry point of the group ``kubesched.plug
 as ``package.module:Class``. Only plugins that are named are imported.
 
 Importing runs code. A configuration that came over the network must be read with
-``dotted=False``: it then reaches installed entry points only, which an administrator chose.
+``dotted=False``: it then reaches installed entry points only, which an administrator chose; or with
+the paths that a trusted file has named before.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Final
@@ -37,9 +38,11 @@ class Resolved:
     refused: set[str] = field(default_factory=set)
 
 
-def resolve_plugins(config: dict[str, Any], registry: Registry, *, dotted: bool) -> Resolved:
+def resolve_plugins(
+    config: dict[str, Any], registry: Registry, *, dotted: bool | Collection[str]
+) -> Resolved:
     """Import the out-of-tree plugins that a decoded configuration names, and replace dotted paths
-    in it, in place, by the plugins' own names."""
+    in it, in place, by the plugins' own names. ``dotted``: whether paths are allowed, or which."""
     resolved = Resolved(registry.merged({}))
     names: dict[str, str] = {}
     for path, entry in _named(config):
@@ -67,18 +70,22 @@ def _entries(path: str, entries: Iterable[dict[str, Any]]) -> Iterator[tuple[str
         yield f"{path}[{index}].name", entry
 
 
-def _resolve(name: str, path: str, resolved: Resolved, dotted: bool) -> str:
+def _resolve(name: str, path: str, resolved: Resolved, dotted: bool | Collection[str]) -> str:
     """The plugin's name in the registry; the given name where there is no such plugin."""
     if not name or name in resolved.registry:
         return name
     try:
         if ":" in name:
-            return _add_dotted(name, resolved, dotted)
+            return _add_dotted(name, resolved, _is_allowed(name, dotted))
         return _add_entry_point(name, resolved)
     except _Refused as refused:
         resolved.refused.add(name)
         resolved.faults.append(Fault(path, f'plugin "{name}": {refused}'))
         return name
+
+
+def _is_allowed(name: str, dotted: bool | Collection[str]) -> bool:
+    return dotted if isinstance(dotted, bool) else name in dotted
 
 
 class _Refused(Exception):  # noqa: N818 - reads as the statement it makes

@@ -10,18 +10,14 @@ from typing import Any
 import yaml
 from django.core.management.base import BaseCommand
 
-from scheduler_core.clock import VirtualClock
-from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import (
-    Fault,
     InvalidConfiguration,
     SchedulerConfiguration,
     load_configuration,
     load_configuration_file,
 )
-from scheduler_core.framework.runtime.framework import ProfileError
 from scheduler_core.plugins.registry import in_tree_registry
-from scheduler_core.scheduler import Scheduler
+from scheduler_core.trial import try_to_make
 
 STDIN = "-"
 
@@ -42,7 +38,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             config = read(options["file"])
-            try_to_run(config)
+            try_to_make(config)
         except InvalidConfiguration as error:
             self.stderr.write(listing(error))
             raise SystemExit(1) from None
@@ -71,15 +67,3 @@ def read(name: str) -> SchedulerConfiguration:
     if name == STDIN:
         return load_configuration(sys.stdin.read(), registry, source="standard input")
     return load_configuration_file(name, registry)
-
-
-def try_to_run(config: SchedulerConfiguration) -> None:
-    """Make every plugin once: only the plugin itself knows whether it likes its arguments.
-
-    Raises:
-        InvalidConfiguration: one does not.
-    """
-    try:
-        Scheduler(config, SandboxCluster(VirtualClock()))
-    except ProfileError as error:
-        raise InvalidConfiguration([Fault("", str(error))], config.source) from error
