@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 from django.db import connection, transaction
 
-from dashboard.leases import Fence
+from dashboard.leases import Fence, FencedError
 from dashboard.models import Sandbox, SandboxSnapshot, SandboxWrite
 from scheduler_core.cluster.journal import StoreSnapshot, Write
 
@@ -42,18 +42,22 @@ class DatabaseJournal:
             django.db.Error: nothing was kept.
         """
         try:
-            with transaction.atomic():
-                self._fence.check()
-                SandboxWrite.objects.bulk_create([self._row(write) for write in writes])
-                changes: dict[str, Any] = {"resource_version": writes[-1].resource_version}
-                state = self._workload_state()
-                if state is not None:
-                    changes["workload_state"] = state
-                Sandbox.objects.filter(pk=self._cluster_id).update(**changes)
-        except Exception:
-            if self._was_kept(writes[-1]):
-                return
+            self._keep(writes)
+        except FencedError:
             raise
+        except Exception:
+            if not self._was_kept(writes[-1]):
+                raise
+
+    def _keep(self, writes: Sequence[Write]) -> None:
+        with transaction.atomic():
+            self._fence.check()
+            SandboxWrite.objects.bulk_create([self._row(write) for write in writes])
+            changes: dict[str, Any] = {"resource_version": writes[-1].resource_version}
+            state = self._workload_state()
+            if state is not None:
+                changes["workload_state"] = state
+            Sandbox.objects.filter(pk=self._cluster_id).update(**changes)
 
     def _was_kept(self, write: Write) -> bool:
         """Whether a commit whose answer was lost has happened after all."""
@@ -108,14 +112,6 @@ def load(cluster_id: int) -> tuple[StoreSnapshot | None, list[Write]]:
         "resource_version"
     )
     return snapshot, [_write(found) for found in rows.iterator(chunk_size=READ_CHUNK)]
-
-
-def writes_since_snapshot(cluster_id: int) -> int:
-    """How many writes a restart would have to replay."""
-    newest = SandboxSnapshot.objects.filter(cluster_id=cluster_id)
-    since = newest.order_by("-resource_version").values_list("resource_version", flat=True).first()
-    rows = SandboxWrite.objects.filter(cluster_id=cluster_id, resource_version__gt=since or 0)
-    return rows.count()
 
 
 def _snapshot(row: SandboxSnapshot) -> StoreSnapshot:
