@@ -14,6 +14,9 @@ class RealClock:
     def perf(self) -> float:
         return time.perf_counter()
 
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
 
 class VirtualClock:
     """A clock for tests and replays: time passes only through ``advance`` and ``set``.
@@ -29,6 +32,10 @@ class VirtualClock:
 
     def perf(self) -> float:
         return self._now
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes at once: nothing else could let it pass while the caller waits."""
+        self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
         """Let ``seconds`` pass.

@@ -28,13 +28,15 @@ class KeyedThreadPool:
     """A thread pool in which tasks of one key (a pod's uid) run one after another, in order.
 
     Without that a late "PodScheduled=False" of a failed attempt could overtake the binding that
-    followed it.
+    followed it. After ``shutdown`` a task runs at once on the caller's thread: what is found out at
+    the very end is still written.
     """
 
     def __init__(self, threads: int = DEFAULT_THREADS) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="binding")
         self._lock = threading.Lock()
         self._queues: dict[str, deque[Callable[[], None]]] = {}
+        self._is_shut_down = False
 
     def submit(self, key: str, task: Callable[[], None]) -> None:
         with self._lock:
@@ -42,10 +44,15 @@ class KeyedThreadPool:
             if queue is not None:
                 queue.append(task)
                 return
-            self._queues[key] = deque([task])
-        self._pool.submit(self._drain, key)
+            if not self._is_shut_down:
+                self._queues[key] = deque([task])
+                self._pool.submit(self._drain, key)
+                return
+        _run(task)
 
     def shutdown(self, wait: bool = True) -> None:
+        with self._lock:
+            self._is_shut_down = True
         self._pool.shutdown(wait=wait, cancel_futures=not wait)
 
     def _drain(self, key: str) -> None:

@@ -230,6 +230,9 @@ class Clock(Protocol):
 
     def now(self) -> float: ...
 
+    def sleep(self, seconds: float) -> None:
+        """Return when ``seconds`` of this clock have passed. Only on a thread that may wait."""
+
 
 class Executor(Protocol):
     """Runs binding cycles and status writes beside the scheduling loop."""

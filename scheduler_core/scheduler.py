@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, TypeVar
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
 from scheduler_core.api import Pod
@@ -53,7 +55,18 @@ MAX_MESSAGES_PER_TURN = 2_000
 #: Longest sleep of an idle loop, in seconds.
 MAX_IDLE = 0.5
 
-Message = WatchEvent | BindingDone
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BackgroundDone:
+    """Work that was handed to the executor is done: what is to follow on the scheduler thread."""
+
+    then: Callable[[Any], None]
+    result: Any
+
+
+Message = WatchEvent | BindingDone | BackgroundDone
 
 GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
 
@@ -67,12 +80,14 @@ class SchedulerOptions:
         first_sequence: number of the first CycleRecord.
         listing_interval: least seconds between two listings of the queue.
         retry: False: a pod that does not fit is dropped from the queue (recorded replays).
+        seed: of what chance the plugins have (preemption's first node); None: another each time.
     """
 
     score_single_node: bool = False
     first_sequence: int = 1
     listing_interval: float = 0.25
     retry: bool = True
+    seed: int | None = None
 
 
 class Scheduler:
@@ -115,13 +130,14 @@ class Scheduler:
         self._idle = False
         executor = executor or InlineExecutor()
         self._executor = executor
+        self._background = 0
         # State, all of it owned by the thread that calls run_once().
         self.cache = Cache()
         self.snapshot = Snapshot()
         self.informers = Informers()
         self.waiting_pods = WaitingPodsMap()
         self._writer = ApiWriter(cluster, executor)
-        services = Services(
+        services = self._services = Services(
             snapshot=self.snapshot,
             informers=self.informers,
             waiting_pods=self.waiting_pods,
@@ -129,6 +145,8 @@ class Scheduler:
             clock=self._clock,
             activate=self._activate,
             emit_event=self._writer.emit_event,
+            background=self._run_in_background,
+            random=Random(self._options.seed),  # noqa: S311 - not for secrets
         )
         self.profiles = Profiles(config, config.registry, services)
         self.queue = SchedulingQueue(
@@ -155,7 +173,7 @@ class Scheduler:
             tie_breaker or SeededRandom(),
             score_single_node=self._options.score_single_node,
         )
-        self._binding = BindingCycle(executor, self._inbox.put)
+        self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds)
         self.waiting_room = WaitingRoom(
             self.waiting_pods,
             self.informers.informer("PodGroup"),
@@ -204,9 +222,10 @@ class Scheduler:
         for subscription in self._subscriptions:
             subscription.stop()
         self._subscriptions.clear()
+        self._services.is_stopping = True
         self._executor.shutdown(wait=True)
-        self._drain_inbox()
-        self.waiting_room.settle()
+        while self._drain_inbox() or self.waiting_room.settle():
+            pass  # what ends now may end more: a gang's last member takes the others along
 
     def pause(self) -> None:
         """Take no more pods from the queue; events, deadlines and decisions go on."""
@@ -274,6 +293,10 @@ class Scheduler:
         if isinstance(message, BindingDone):
             self._finish_binding(message)
             return
+        if isinstance(message, BackgroundDone):
+            self._background -= 1
+            message.then(message.result)
+            return
         if message.type == "SYNCED":
             self._synced.add(message.kind)
             return
@@ -285,7 +308,11 @@ class Scheduler:
 
     def _has_work(self) -> bool:
         depths = self.queue.depths()
-        return depths.active > 0 or self.cache.assumed_count > len(self.waiting_pods)
+        return (
+            depths.active > 0
+            or self._background > 0
+            or self.cache.assumed_count > len(self.waiting_pods)
+        )
 
     def _is_synced(self) -> bool:
         """Nothing is scheduled before every kind has been listed once."""
@@ -314,9 +341,7 @@ class Scheduler:
         self._schedule(info, None)
         return True
 
-    def _schedule(
-        self, info: QueuedPodInfo, restored: WaitingPodRecord | None
-    ) -> PodCycle | None:
+    def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:
         cycle = self._scheduling.run(info, self._sequence, restored)
         if cycle is None:
             return None
@@ -349,9 +374,7 @@ class Scheduler:
             return True
         return False
 
-    def _no_longer_fits(
-        self, pod: Pod, record: WaitingPodRecord
-    ) -> tuple[WaitOutcome, str] | None:
+    def _no_longer_fits(self, pod: Pod, record: WaitingPodRecord) -> tuple[WaitOutcome, str] | None:
         """The pod stays in the queue, and is scheduled like any other, where its node is no longer
         right for it: an approval was for that node."""
         self.snapshot.update(self.cache)
@@ -360,6 +383,12 @@ class Scheduler:
             return None
         text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
         return WaitOutcome.REJECTED, text
+
+    def _run_in_background(
+        self, key: str, work: Callable[[], R], then: Callable[[R], None]
+    ) -> None:
+        self._background += 1
+        self._executor.submit(key, lambda: self._inbox.put(BackgroundDone(then, work())))
 
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 Values = Callable[[Any], Iterable[str]]
@@ -36,15 +38,22 @@ class _Index:
         return list(self._found.get(value, {}).values())
 
 
+#: How many changes an informer remembers. Whoever asks less often looks at everything again.
+CHANGES_KEPT = 4096
+
+
 class ObjectInformer:
     """Objects of one kind by key ("namespace/name", or "name" without a namespace)."""
 
-    __slots__ = ("_indices", "_objects", "kind")
+    __slots__ = ("_changes", "_indices", "_objects", "kind", "version")
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+        #: Grows by one with every object that is added, changed or deleted.
+        self.version = 0
         self._objects: dict[str, Any] = {}
         self._indices: dict[str, _Index] = {}
+        self._changes: deque[str] = deque(maxlen=CHANGES_KEPT)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -76,8 +85,16 @@ class ObjectInformer:
         """
         return self._indices[name].find(value)
 
+    def changed_since(self, version: int) -> Collection[str] | None:
+        """Keys of the objects that changed after ``version``; None if that is too long ago."""
+        missed = self.version - version
+        if missed > len(self._changes):
+            return None
+        return set(islice(reversed(self._changes), missed)) if missed else ()
+
     def set(self, obj: Any) -> None:
         """An object was added or changed."""
+        self._note(obj.key)
         self._objects[obj.key] = obj
         for index in self._indices.values():
             index.put(obj.key, obj)
@@ -86,8 +103,13 @@ class ObjectInformer:
         """An object went; an unknown one changes nothing."""
         if self._objects.pop(key, None) is None:
             return
+        self._note(key)
         for index in self._indices.values():
             index.drop(key)
+
+    def _note(self, key: str) -> None:
+        self.version += 1
+        self._changes.append(key)
 
 
 class Informers:

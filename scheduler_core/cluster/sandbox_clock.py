@@ -12,6 +12,11 @@ __all__ = ["AS_FAST_AS_POSSIBLE", "ScaledClock"]
 #: a speed: time stands still, and whoever drives the sandbox jumps to the next deadline
 AS_FAST_AS_POSSIBLE = math.inf
 
+#: real seconds: the speed may be changed while somebody sleeps
+_LONGEST_SLEEP = 0.05
+#: seconds that are not worth sleeping, and that a sum of floats may never reach
+_NO_TIME = 1e-6
+
 
 class ScaledClock:
     """Time that passes `speed` times as fast as another clock's, from `start` on.
@@ -63,6 +68,18 @@ class ScaledClock:
             self._anchor = max(self._now(), moment)
             self._latest = self._anchor
             self._real_anchor = self._real.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Return when `seconds` of this clock have passed.
+
+        A clock that only jumps lets them pass itself, a moment later: whoever sleeps waits for
+        something, and nobody else need have a deadline to jump to.
+        """
+        due = self.now() + seconds
+        while (left := due - self.now()) > _NO_TIME:
+            self._real.sleep(min(self.real_seconds(left), _LONGEST_SLEEP))
+            if math.isinf(self._speed):
+                self.jump_to(due)
 
     def real_seconds(self, seconds: float) -> float:
         """How long `seconds` here take on the other clock; infinite while this one stands still."""

@@ -12,8 +12,9 @@ A plugin may raise: the runtime turns the exception into ``Status(ERROR)`` that 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,19 @@ from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos, NodeTable
 from scheduler_core.framework.status import SUCCESS, Status
-from scheduler_core.framework.types import PostFilterResult, PreFilterResult, QueuedPodInfo
+from scheduler_core.framework.types import (
+    Candidate,
+    PostFilterResult,
+    PreFilterResult,
+    QueuedPodInfo,
+)
 from scheduler_core.ports import Clock, Cluster
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0
 
 Scores = NDArray[np.int64]
+R = TypeVar("R")
 
 
 class WaitingPod(Protocol):
@@ -65,6 +72,13 @@ class Informer(Protocol):
 
     def list(self) -> Sequence[Any]: ...
 
+    @property
+    def version(self) -> int:
+        """Grows by one with every object that is added, changed or deleted."""
+
+    def changed_since(self, version: int) -> Collection[str] | None:
+        """Keys of the objects that changed after ``version``; None if that is too long ago."""
+
     def add_indexer(self, name: str, values: Callable[[Any], Iterable[str]]) -> None:
         """Keep an index: ``values(obj)`` are the keys under which an object is found. The same
         name twice is the same index."""
@@ -83,9 +97,25 @@ class Nominator(Protocol):
         """Names of the nodes that have nominated pods."""
 
 
+class PreemptionExtender(Protocol):
+    """An extender that has a word in preemption."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Its failures leave the candidates as they are."""
+
+    def is_interested(self, pod: Pod) -> bool: ...
+
+    def process_preemption(
+        self, pod: Pod, candidates: Mapping[str, Candidate], nodes: NodeInfos
+    ) -> Mapping[str, Candidate]:
+        """What is left of the candidates, by node; their victims may be others. May raise."""
+
+
 class Handle(Protocol):
     """What a plugin may use of the scheduler around it. Only valid on the scheduler thread, but for
-    ``cluster`` and ``clock``, which any thread may use."""
+    ``cluster``, ``clock``, ``is_stopping`` and ``is_pre_bind_cancelled``, which any thread may use.
+    """
 
     @property
     def profile_name(self) -> str: ...
@@ -102,7 +132,25 @@ class Handle(Protocol):
     def clock(self) -> Clock: ...
 
     @property
+    def is_stopping(self) -> bool:
+        """The scheduler is being stopped: whoever waits on a binding thread gives up. Any thread
+        may ask."""
+
+    @property
     def nominator(self) -> Nominator: ...
+
+    @property
+    def random(self) -> Random:
+        """The scheduler's source of chance; seeded where a run has to be repeatable."""
+
+    @property
+    def preemption_extenders(self) -> Sequence[PreemptionExtender]:
+        """Extenders with a preempt verb, in the order of the configuration."""
+
+    def run_in_background(self, key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
+        """Call the API without holding up the loop: ``work`` runs on another thread, after earlier
+        work of the same key (a pod's uid), and must not raise; ``then`` gets its result on the
+        scheduler thread."""
 
     def informer(self, kind: str) -> Informer:
         """Objects of a kind; asking at construction makes the scheduler watch it."""
@@ -112,6 +160,13 @@ class Handle(Protocol):
     def get_waiting_pod(self, uid: str) -> WaitingPod | None: ...
 
     def reject_waiting_pod(self, uid: str, message: str = "removed") -> bool: ...
+
+    def cancel_pre_bind(self, uid: str, message: str) -> bool:
+        """End a pod's binding with an Error if its PreBind plugins are at work; whether they were.
+        They notice by ``is_pre_bind_cancelled``."""
+
+    def is_pre_bind_cancelled(self, uid: str) -> bool:
+        """Whether a PreBind plugin that waits should give up; any thread may ask."""
 
     def activate(self, pods: Mapping[str, Pod]) -> None:
         """Move pods ("namespace/name" -> pod) to activeQ past their backoff."""
@@ -328,6 +383,7 @@ __all__ = [
     "PreFilterExtensions",
     "PreFilterPlugin",
     "PreScorePlugin",
+    "PreemptionExtender",
     "QueueSortPlugin",
     "ReservePlugin",
     "ScorePlugin",

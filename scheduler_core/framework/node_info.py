@@ -54,7 +54,8 @@ class NodeInfo:
         self.nonzero_cpu = 0
         self.nonzero_memory = 0
         self.used_ports: Counter[HostPort] = Counter()
-        #: "namespace/claim" -> number of pods on this node that use it.
+        #: "namespace/claim" -> number of pods on this node that name it. Claims of ephemeral
+        #: volumes are not among them, as in kube-scheduler.
         self.pvc_ref_counts: Counter[str] = Counter()
         #: image name -> (size in bytes, number of nodes that had it when this was copied).
         self.image_sizes: dict[str, tuple[int, int]] = {}
@@ -126,9 +127,9 @@ class NodeInfo:
         self.nonzero_memory += sign * memory
         for port in host_ports(pod):
             _count(self.used_ports, port, sign)
-        if pod.volumes:
-            for claim in pod.claim_names():
-                _count(self.pvc_ref_counts, f"{pod.namespace}/{claim}", sign)
+        for volume in pod.volumes:
+            if volume.claim_name:
+                _count(self.pvc_ref_counts, f"{pod.namespace}/{volume.claim_name}", sign)
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name!r}, pods={len(self.pods)}, generation={self.generation})"

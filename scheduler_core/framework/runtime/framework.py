@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 from typing import Any, Literal, Protocol, TypeVar
 
 from scheduler_core.api import Pod
@@ -22,6 +23,7 @@ from scheduler_core.framework.interface import (
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
+    PreemptionExtender,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
@@ -33,6 +35,7 @@ from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.runtime import binding, filtering, post_filter, scoring
+from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.runtime.registry import Registry
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
 from scheduler_core.framework.status import Status
@@ -40,6 +43,7 @@ from scheduler_core.framework.types import PostFilterResult
 from scheduler_core.ports import Clock, Cluster
 
 P = TypeVar("P", bound=Plugin)
+R = TypeVar("R")
 
 
 class SnapshotLister(Protocol):
@@ -55,6 +59,17 @@ class InformerSource(Protocol):
     def informer(self, kind: str) -> Informer: ...
 
 
+class Background(Protocol):
+    """Runs ``work`` somewhere and hands its result to ``then`` on the scheduler thread."""
+
+    def __call__(self, key: str, work: Callable[[], R], then: Callable[[R], None]) -> None: ...
+
+
+def run_at_once(key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
+    """No background: for frameworks without a loop around them."""
+    then(work())
+
+
 @dataclass(slots=True)
 class Services:
     """What all profiles of a scheduler share. ``nominator`` belongs to the queue, which is made
@@ -68,6 +83,12 @@ class Services:
     activate: Callable[[Mapping[str, Pod]], None]
     emit_event: Callable[..., None]
     nominator: Nominator | None = None
+    background: Background = run_at_once
+    preemption_extenders: Sequence[PreemptionExtender] = ()
+    pre_binds: PreBinds = field(default_factory=PreBinds)
+    random: Random = field(default_factory=Random)
+    #: Set once, by the Scheduler when it is stopped.
+    is_stopping: bool = False
 
 
 class ProfileError(ValueError):
@@ -254,11 +275,32 @@ class Framework:
         return self._services.clock
 
     @property
+    def is_stopping(self) -> bool:
+        return self._services.is_stopping
+
+    @property
     def nominator(self) -> Nominator:
         nominator = self._services.nominator
         if nominator is None:
             raise RuntimeError("there is no scheduling queue yet")
         return nominator
+
+    @property
+    def random(self) -> Random:
+        return self._services.random
+
+    @property
+    def preemption_extenders(self) -> Sequence[PreemptionExtender]:
+        return self._services.preemption_extenders
+
+    def run_in_background(self, key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
+        self._services.background(key, work, then)
+
+    def cancel_pre_bind(self, uid: str, message: str) -> bool:
+        return self._services.pre_binds.cancel(uid, message)
+
+    def is_pre_bind_cancelled(self, uid: str) -> bool:
+        return self._services.pre_binds.is_cancelled(uid)
 
     def informer(self, kind: str) -> Informer:
         return self._services.informers.informer(kind)

@@ -31,3 +31,9 @@ def test_the_real_clock_is_the_time_of_day() -> None:
     clock = RealClock()
     assert abs(clock.now() - time.time()) < 60
     assert clock.perf() <= clock.perf()
+
+
+def test_sleeping_lets_virtual_time_pass() -> None:
+    clock = VirtualClock(10.0)
+    clock.sleep(2.5)
+    assert clock.now() == 12.5

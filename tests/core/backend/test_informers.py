@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scheduler_core.backend.informers import Informers
+from scheduler_core.backend.informers import CHANGES_KEPT, Informers, ObjectInformer
 from scheduler_core.testing.builders import make_node, make_pod
 
 
@@ -49,3 +49,29 @@ def test_an_object_may_have_many_values_or_none() -> None:
     pods.set(make_pod("b").obj())
     assert names(pods.by_index("label", "x")) == names(pods.by_index("label", "y")) == ["a"]
     assert pods.by_index("label", "never") == []
+
+
+class TestChanges:
+    def test_nothing_has_changed(self) -> None:
+        informer = ObjectInformer("Pod")
+        assert informer.changed_since(informer.version) == ()
+
+    def test_what_was_added_changed_or_deleted_since(self) -> None:
+        informer = ObjectInformer("Pod")
+        informer.set(make_pod("a").obj())
+        informer.set(make_pod("b").obj())
+        before = informer.version
+        informer.set(make_pod("c").obj())
+        informer.set(make_pod("c").label(x="y").obj())
+        informer.delete("default/a")
+        informer.delete("default/unknown")
+        assert informer.changed_since(before) == {"default/a", "default/c"}
+        assert informer.changed_since(0) == {"default/a", "default/b", "default/c"}
+
+    def test_too_long_ago(self) -> None:
+        informer = ObjectInformer("Pod")
+        pod = make_pod("a").obj()
+        for _ in range(CHANGES_KEPT + 1):
+            informer.set(pod)
+        assert informer.changed_since(0) is None
+        assert informer.changed_since(1) == {"default/a"}

@@ -66,6 +66,9 @@ class Wandering:
     def now(self) -> float:
         return self.time
 
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
 
 @given(
     st.lists(
@@ -171,3 +174,13 @@ def test_a_part_that_raises_does_not_stop_the_thread(caplog: pytest.LogCaptureFi
     finally:
         driver.stop()
     assert "a part of the sandbox raised" in caplog.text
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 60.0, math.inf])
+def test_sleeping_takes_as_long_as_the_clock_says(speed: float) -> None:
+    real = VirtualClock(1000.0)
+    clock = ScaledClock(real, speed, 77.0)
+    clock.sleep(3.0)
+    assert clock.now() == pytest.approx(80.0)
+    if not math.isinf(speed):
+        assert real.now() == pytest.approx(1000.0 + 3.0 / speed)
