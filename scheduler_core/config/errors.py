@@ -25,7 +25,7 @@ class Fault:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-class InvalidConfiguration(ValueError):  # noqa: N818 - reads as the statement it makes
+class InvalidConfiguration(ValueError):
     """A configuration that cannot be used.
 
     ``str()`` joins several faults as kube-scheduler does, ``[a, b]``, after the name of the file.

@@ -88,7 +88,7 @@ def _is_allowed(name: str, dotted: bool | Collection[str]) -> bool:
     return dotted if isinstance(dotted, bool) else name in dotted
 
 
-class _Refused(Exception):  # noqa: N818 - reads as the statement it makes
+class _Refused(Exception):
     """Why a plugin cannot be had."""
 
 

@@ -126,7 +126,9 @@ class Harness:
             if not self.scheduler.run_once():
                 self.validate()
                 return
-        story = "\n".join(f"{c.pod.key} {c.outcome}: {c.message}" for c in self.observer.cycles[-6:])
+        story = "\n".join(
+            f"{c.pod.key} {c.outcome}: {c.message}" for c in self.observer.cycles[-6:]
+        )
         raise AssertionError(f"no rest after {MAX_TURNS} turns; the last cycles:\n{story}")
 
     def advance(self, seconds: float) -> None:
