@@ -100,6 +100,8 @@ class SchedulingAlgorithm:
         tie_breaker: which of several best nodes is taken.
         score_single_node: score a pod's only feasible node too. The reference does not; recorded
             comparisons and explanations want the figure.
+        every_node: look at every node, whatever the percentage and even where nothing scores;
+            recorded comparisons want them all.
     """
 
     def __init__(
@@ -107,9 +109,11 @@ class SchedulingAlgorithm:
         tie_breaker: TieBreaker,
         *,
         score_single_node: bool = False,
+        every_node: bool = False,
     ) -> None:
         self._tie_breaker = tie_breaker
         self._score_single_node = score_single_node
+        self._every_node = every_node
         #: Where the next search starts; shared by all profiles, as in the reference.
         self._next_start = 0
 
@@ -129,15 +133,10 @@ class SchedulingAlgorithm:
             preferred_node: tried alone first (nominated by preemption, or held before a restart).
         """
         nodes = framework.nodes
-        if not len(nodes):
-            diagnosis = Diagnosis(pre_filter_status=unresolvable(NO_NODES_AVAILABLE))
-            fit_error = FitError(pod, 0, diagnosis)
-            return ScheduleResult(nodes, unresolvable(NO_NODES_AVAILABLE), fit_error=fit_error)
-        found = self._find_nodes_that_fit(framework, state, pod, nodes, percentage, preferred_node)
+        found = self.find_nodes_that_fit(
+            framework, state, pod, percentage=percentage, preferred_node=preferred_node
+        )
         if not found.status.is_success:
-            return found
-        if not len(found.feasible):
-            found.status = unresolvable()
             return found
         if len(found.feasible) == 1 and not self._score_single_node:
             found.node_name = nodes.names[int(found.feasible[0])]
@@ -147,15 +146,25 @@ class SchedulingAlgorithm:
 
     # -- filtering -------------------------------------------------------------------------------
 
-    def _find_nodes_that_fit(
+    def find_nodes_that_fit(
         self,
         framework: Framework,
         state: CycleState,
         pod: Pod,
-        nodes: NodeInfos,
-        percentage: int,
-        preferred_node: str,
+        *,
+        percentage: int = 100,
+        preferred_node: str = "",
     ) -> ScheduleResult:
+        """PreFilter and Filter alone; arguments as for ``schedule``.
+
+        Success where at least one node is feasible. Otherwise the status is a rejection and
+        ``fit_error`` says why, or it is an Error.
+        """
+        nodes = framework.nodes
+        if not len(nodes):
+            diagnosis = Diagnosis(pre_filter_status=unresolvable(NO_NODES_AVAILABLE))
+            fit_error = FitError(pod, 0, diagnosis)
+            return ScheduleResult(nodes, unresolvable(NO_NODES_AVAILABLE), fit_error=fit_error)
         outcome = framework.run_pre_filter(state, pod)
         diagnosis = Diagnosis(unschedulable_plugins=set(outcome.node_set_plugins))
         if outcome.status.is_rejected:
@@ -163,90 +172,104 @@ class SchedulingAlgorithm:
         if not outcome.status.is_success:
             return ScheduleResult(nodes, outcome.status)
         fit_error = FitError(pod, len(nodes), diagnosis)
+        tried: tuple[int, Status] | None = None
         if preferred_node:
-            hit = self._try_preferred(framework, state, pod, nodes, preferred_node)
+            hit, tried = self._try_preferred(framework, state, pod, nodes, preferred_node)
             if hit is not None:
                 hit.fit_error = fit_error
                 return hit
         wanted = outcome.result.node_names
-        result = (
-            self._filter_all(framework, state, pod, nodes, percentage)
-            if wanted is None
-            else self._filter_some(framework, state, pod, nodes, wanted)
-        )
+        result = self._full_pass(framework, state, pod, nodes, wanted, percentage, tried)
         assert result.statuses is not None
         if wanted is not None:
             names = " ".join(sorted(outcome.node_set_plugins))
             result.statuses.absent_status = unresolvable(
                 f"node(s) didn't satisfy plugin(s) [{names}]"
             )
-        failure = result.statuses.first_error()
-        if failure is not None:
-            result.status = failure
+        if not result.status.is_success:
             return result
         diagnosis.node_statuses = result.statuses
         _note_plugins(diagnosis, result.statuses)
         result.fit_error = fit_error
+        if not len(result.feasible):
+            result.status = unresolvable()
         return result
 
     def _try_preferred(
         self, framework: Framework, state: CycleState, pod: Pod, nodes: NodeInfos, name: str
-    ) -> ScheduleResult | None:
+    ) -> tuple[ScheduleResult | None, tuple[int, Status] | None]:
+        """The node alone, whatever PreFilter said about nodes: the result if it fits, else its row
+        and rejection, which stay on record. An error here does not end the cycle."""
         row = nodes.index_of(name)
         if row < 0:
-            return None
+            return None, None
         only = np.array([row], dtype=np.intp)
         statuses = framework.run_filter(state, pod, nodes.subset(only))
-        if not statuses[0].is_success:
-            return None
+        status = statuses[0]
+        if not status.is_success:
+            return None, (row, status) if status.is_rejected else None
         every = NodeStatuses.scattered(len(nodes), only, statuses)
-        return ScheduleResult(nodes, Status(), every, only, evaluated=1)
+        return ScheduleResult(nodes, Status(), every, only, evaluated=1), None
 
-    def _filter_all(
+    def _full_pass(
         self,
         framework: Framework,
         state: CycleState,
         pod: Pod,
         nodes: NodeInfos,
+        wanted: frozenset[str] | None,
         percentage: int,
+        tried: tuple[int, Status] | None,
     ) -> ScheduleResult:
-        statuses = framework.run_filter(state, pod, nodes)
-        want = (
-            len(nodes) if percentage >= 100 else num_feasible_nodes_to_find(len(nodes), percentage)
+        """Filter over all nodes, or over those that PreFilter left, until enough are feasible."""
+        rows = _rows_named(nodes, wanted)
+        some = nodes if wanted is None else nodes.subset(rows)
+        statuses = framework.run_filter(state, pod, some)
+        want = self._nodes_to_find(framework, len(rows), percentage)
+        feasible, evaluated, failure = self._search(statuses, want)
+        if wanted is not None:
+            statuses = NodeStatuses.scattered(len(nodes), rows, statuses)
+        known = evaluated
+        if tried is not None and statuses.ids[tried[0]] == NodeStatuses.ABSENT:
+            statuses.ids[tried[0]] = statuses.intern(tried[1])
+            known += 1
+        self._next_start = (self._next_start + known) % len(nodes)
+        return ScheduleResult(
+            nodes, failure or Status(), statuses, rows[feasible], evaluated=evaluated
         )
-        feasible = np.flatnonzero(statuses.ids == 0)
-        if want >= len(nodes):
-            return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=len(nodes))
-        return self._sample(nodes, statuses, want)
 
-    def _sample(self, nodes: NodeInfos, statuses: NodeStatuses, want: int) -> ScheduleResult:
-        """The first ``want`` feasible nodes from the rotating start; later ones are "absent"."""
-        count = len(nodes)
+    def _nodes_to_find(self, framework: Framework, count: int, percentage: int) -> int:
+        if self._every_node:
+            return count
+        if not framework.score_plugins:
+            return min(1, count)  # any node is as good as the next
+        return num_feasible_nodes_to_find(count, percentage)
+
+    def _search(self, statuses: NodeStatuses, want: int) -> tuple[Rows, int, Status | None]:
+        """What a search in rotated order would have come upon before it was told to stop.
+
+        Nodes that it would not have reached become absent. As in the reference (with one worker),
+        what stops it is the first feasible node that is not wanted any more, or an error.
+
+        Returns:
+            Feasible positions (ascending if all were looked at, else in rotated order), how many
+            nodes were looked at (without one that failed), the error.
+        """
+        count = len(statuses)
+        failure = statuses.first_error()
+        if failure is None and want >= count:
+            return np.flatnonzero(statuses.ids == 0), count, None
         order = (np.arange(count, dtype=np.intp) + self._next_start) % count
-        passed = statuses.ids[order] == 0
-        hits = np.flatnonzero(passed)
-        looked_at = int(hits[want - 1]) + 1 if len(hits) > want else count
-        statuses.ids[order[looked_at:]] = NodeStatuses.ABSENT
-        feasible = order[:looked_at][passed[:looked_at]]
-        self._next_start = (self._next_start + looked_at) % count
-        return ScheduleResult(nodes, Status(), statuses, feasible, evaluated=looked_at)
-
-    def _filter_some(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: Pod,
-        nodes: NodeInfos,
-        wanted: frozenset[str],
-    ) -> ScheduleResult:
-        rows = np.array(
-            sorted(row for name in wanted if (row := nodes.index_of(name)) >= 0), dtype=np.intp
-        )
-        some = framework.run_filter(state, pod, nodes.subset(rows))
-        every = NodeStatuses.scattered(len(nodes), rows, some)
-        feasible = rows[some.ids == 0]
-        self._next_start = (self._next_start + len(rows)) % len(nodes)
-        return ScheduleResult(nodes, Status(), every, feasible, evaluated=len(rows))
+        hits = np.flatnonzero(statuses.ids[order] == 0)
+        end = int(hits[want]) if len(hits) > want else count
+        failed = _first_error(statuses, order[:end])
+        if failed >= 0:
+            failure, end = statuses[int(order[failed])], failed
+            statuses.ids[order[end + 1 :]] = NodeStatuses.ABSENT
+        else:
+            failure = None
+            statuses.ids[order[end:]] = NodeStatuses.ABSENT
+        return order[hits[hits < end]], end, failure
 
     # -- scoring ---------------------------------------------------------------------------------
 
@@ -286,6 +309,21 @@ def _rejected_by_pre_filter(
     diagnosis.node_statuses = every
     fit_error = FitError(pod, len(nodes), diagnosis)
     return ScheduleResult(nodes, status, fit_error=fit_error)
+
+
+def _rows_named(nodes: NodeInfos, names: frozenset[str] | None) -> Rows:
+    """Rows of these nodes, ascending; names of no node are left out. None: all rows."""
+    if names is None:
+        return np.arange(len(nodes), dtype=np.intp)
+    found = sorted(row for name in names if (row := nodes.index_of(name)) >= 0)
+    return np.array(found, dtype=np.intp)
+
+
+def _first_error(statuses: NodeStatuses, order: Rows) -> int:
+    """The first position in ``order`` whose status is an error; -1 if there is none."""
+    bad = [i for i, status in enumerate(statuses.table) if i and not status.is_rejected]
+    failed = np.flatnonzero(np.isin(statuses.ids[order], bad))
+    return int(failed[0]) if len(failed) else -1
 
 
 def _note_plugins(diagnosis: Diagnosis, statuses: NodeStatuses) -> None:
