@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+from scheduler_core.framework.interface import PreBindPlugin
+from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.status import Status, error
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import ApiError, Executor
@@ -26,9 +28,12 @@ class BindingCycle:
     CycleState, which the scheduling loop has let go of.
     """
 
-    def __init__(self, executor: Executor, post: Callable[[BindingDone], None]) -> None:
+    def __init__(
+        self, executor: Executor, post: Callable[[BindingDone], None], pre_binds: PreBinds
+    ) -> None:
         self._executor = executor
         self._post = post
+        self._pre_binds = pre_binds
 
     def start(self, cycle: PodCycle) -> None:
         """Hand the cycle to the executor."""
@@ -52,7 +57,7 @@ class BindingCycle:
             return status
         if working:
             self._announce(cycle)
-            status = framework.run_pre_bind(working, state, pod, node)
+            status = self._pre_bind(cycle, working)
             if not status.is_success:
                 return status
         # 2. Bind.
@@ -70,6 +75,18 @@ class BindingCycle:
         )
         framework.run_post_bind(state, pod, node)
         return status
+
+    def _pre_bind(self, cycle: PodCycle, working: list[PreBindPlugin]) -> Status:
+        """PreBind may take minutes; until it is over the pod can be preempted in memory."""
+        assert cycle.assumed is not None
+        self._pre_binds.begin(cycle.pod.uid)
+        try:
+            status = cycle.framework.run_pre_bind(
+                working, cycle.state, cycle.assumed, cycle.node_name
+            )
+        finally:
+            cancelled = self._pre_binds.end(cycle.pod.uid)
+        return error(cancelled) if cancelled else status
 
     def _announce(self, cycle: PodCycle) -> None:
         """nominatedNodeName, so that others see where the pod is going while PreBind works."""

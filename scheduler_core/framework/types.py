@@ -85,6 +85,18 @@ class PostFilterResult:
     victims: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that would fit the preemptor without ``victims`` (the most important first).
+
+    ``pdb_violations``: how many of them a PodDisruptionBudget would have kept.
+    """
+
+    node: str
+    victims: tuple[Pod, ...]
+    pdb_violations: int = 0
+
+
 @dataclass(slots=True)
 class Diagnosis:
     """Why a pod fits nowhere: per-node statuses and who said no."""
