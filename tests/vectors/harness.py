@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.api import Node, Pod
+from scheduler_core.api import Node, Pod, parse_object
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
 from scheduler_core.backend.queue.nominator import PodNominator
@@ -56,7 +56,7 @@ class Replay:
         self.nodes: NodeInfos = snapshot.nodes
         services = Services(
             snapshot=snapshot,
-            informers=Informers(),
+            informers=_informers(scenario),
             nominator=PodNominator(),
             waiting_pods=WaitingPodsMap(),
             cluster=None,  # type: ignore[arg-type]  # nothing is bound here
@@ -133,6 +133,14 @@ class Replay:
             plain_scores = [plugin.score(state, pod, info) for info in nodes]
             if plain_scores != scores.raw[i].tolist():
                 yield f"plain {plugin.name}: {plain_scores}, vector {scores.raw[i].tolist()}"
+
+
+def _informers(scenario: Scenario) -> Informers:
+    """What plugins look up beside nodes and pods on them: namespaces, services, volumes, ..."""
+    informers = Informers()
+    for raw in scenario["objects"]:
+        informers.informer(raw["kind"]).set(parse_object(raw))
+    return informers
 
 
 def _snapshot(scenario: Scenario, pods: dict[str, Pod]) -> Snapshot:
