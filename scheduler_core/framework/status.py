@@ -113,6 +113,17 @@ def wait(*reasons: str) -> Status:
     return Status(Code.WAIT, reasons)
 
 
+def returned(answer: object) -> Status:
+    """What a plugin answered, which is a Status also where nobody checks its types.
+
+    Raises:
+        TypeError: it is something else; None is what a forgotten ``return`` gives.
+    """
+    if isinstance(answer, Status):
+        return answer
+    raise TypeError(f"returned {type(answer).__name__} in place of a Status")
+
+
 def first_failure(statuses: Iterable[Status]) -> Status:
     """The first status that is not Success, else Success."""
     return next((s for s in statuses if not s.is_success), SUCCESS)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from scheduler_core.framework.interface import PreEnqueuePlugin
-from scheduler_core.framework.status import Status, error
+from scheduler_core.framework.status import Status, error, returned
 from scheduler_core.framework.types import QueuedPodInfo
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Gates:
 
 def _ask(plugin: PreEnqueuePlugin, info: QueuedPodInfo) -> Status:
     try:
-        return plugin.pre_enqueue(info.pod)
+        return returned(plugin.pre_enqueue(info.pod))
     except Exception as exc:
         log.exception("PreEnqueue plugin %s raised for pod %s", plugin.name, info.key)
         return error(f'running PreEnqueue plugin "{plugin.name}": {exc}', plugin.name)

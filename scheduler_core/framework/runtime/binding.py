@@ -18,7 +18,7 @@ from scheduler_core.framework.interface import (
     ReservePlugin,
 )
 from scheduler_core.framework.runtime.waiting_pods import MAX_PERMIT_TIMEOUT, PermitWait
-from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, error
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, error, returned
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +54,14 @@ def run_permit(
         begin = perf_counter()
         try:
             status, timeout = plugin.permit(state, pod, node_name)
+            # In this order: a timeout that is no number counts as the longest.
+            timeout = min(MAX_PERMIT_TIMEOUT, timeout) if returned(status).is_wait else 0.0
         except Exception as exc:
             status, timeout = error(exc, plugin.name), 0.0
         state.timings.add_plugin("Permit", plugin.name, perf_counter() - begin)
         if status.is_success:
             continue
         if status.is_wait:
-            timeout = min(timeout, MAX_PERMIT_TIMEOUT)
             waits.append(PermitWait(plugin.name, timeout, now + timeout, status.message))
             continue
         outcome = status.with_plugin(plugin.name)
@@ -78,7 +79,7 @@ def run_pre_bind_pre_flight(
     working: list[PreBindPlugin] = []
     for plugin in plugins:
         try:
-            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+            status = returned(plugin.pre_bind_pre_flight(state, pod, node_name))
         except Exception as exc:
             status = error(exc, plugin.name)
         if status.is_success:
@@ -104,7 +105,7 @@ def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_na
     for plugin in plugins:
         begin = perf_counter()
         try:
-            status = plugin.bind(state, pod, node_name)
+            status = returned(plugin.bind(state, pod, node_name))
         except Exception as exc:
             status = error(exc, plugin.name)
         state.timings.add_plugin("Bind", plugin.name, perf_counter() - begin)
@@ -142,7 +143,7 @@ def _in_order(
     for plugin in plugins:
         begin = perf_counter()
         try:
-            status = call(plugin)
+            status = returned(call(plugin))
         except Exception as exc:
             status = error(exc, plugin.name)
         state.timings.add_plugin(point, plugin.name, perf_counter() - begin)

@@ -14,7 +14,7 @@ from scheduler_core.framework.interface import FilterPlugin, Nominator, PreFilte
 from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos
-from scheduler_core.framework.status import SUCCESS, Code, Status, error, unresolvable
+from scheduler_core.framework.status import SUCCESS, Code, Status, error, returned, unresolvable
 from scheduler_core.framework.types import PreFilterResult
 
 
@@ -77,7 +77,8 @@ def _pre_filter_one(
     plugin: PreFilterPlugin, state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> tuple[PreFilterResult | None, Status]:
     try:
-        return plugin.pre_filter(state, pod, nodes)
+        result, status = plugin.pre_filter(state, pod, nodes)
+        return result, returned(status)
     except Exception as exc:
         return None, error(exc, plugin.name)
 
@@ -114,14 +115,17 @@ def _filter_nodes(
     plugin: FilterPlugin, state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> NodeStatuses:
     try:
-        statuses = plugin.filter_nodes(state, pod, nodes)
+        return _checked(plugin.filter_nodes(state, pod, nodes), len(nodes))
     except Exception as exc:
         return NodeStatuses.from_mask(np.ones(len(nodes), dtype=bool), _filter_error(plugin, exc))
-    if len(statuses) != len(nodes):
-        text = f"answered for {len(statuses)} of {len(nodes)} nodes"
-        failed = _filter_error(plugin, ValueError(text))
-        return NodeStatuses.from_mask(np.ones(len(nodes), dtype=bool), failed)
-    return statuses
+
+
+def _checked(answer: object, nodes: int) -> NodeStatuses:
+    if not isinstance(answer, NodeStatuses):
+        raise TypeError(f"returned {type(answer).__name__} in place of NodeStatuses")
+    if len(answer) != nodes:
+        raise ValueError(f"answered for {len(answer)} of {nodes} nodes")
+    return answer
 
 
 def _filter_error(plugin: FilterPlugin, exc: BaseException) -> Status:
@@ -137,7 +141,7 @@ def run_filter_one(
         if plugin.name in state.skip_filter_plugins:
             continue
         try:
-            status = plugin.filter(state, pod, node_info)
+            status = returned(plugin.filter(state, pod, node_info))
         except Exception as exc:
             return _filter_error(plugin, exc)
         if status.is_success:
@@ -204,7 +208,7 @@ def run_add_pod(
         if extensions is None or plugin.name in state.skip_filter_plugins:
             continue
         try:
-            status = extensions.add_pod(state, pod, to_add, node_info)
+            status = returned(extensions.add_pod(state, pod, to_add, node_info))
         except Exception as exc:
             status = error(exc, plugin.name)
         if not status.is_success:
@@ -226,7 +230,7 @@ def run_remove_pod(
         if extensions is None or plugin.name in state.skip_filter_plugins:
             continue
         try:
-            status = extensions.remove_pod(state, pod, to_remove, node_info)
+            status = returned(extensions.remove_pod(state, pod, to_remove, node_info))
         except Exception as exc:
             status = error(exc, plugin.name)
         if not status.is_success:

@@ -197,13 +197,11 @@ class Framework:
         """Plugin name -> events that may make a pod it rejected schedulable.
 
         A plugin that does not say so hears of every event, as in the reference.
+
+        Raises:
+            ProfileError: a plugin cannot say it.
         """
-        return {
-            name: tuple(plugin.events_to_register())
-            if isinstance(plugin, EnqueueExtensions)
-            else (ClusterEventWithHint(WILDCARD_EVENT),)
-            for name, plugin in self._instances.items()
-        }
+        return {name: _events(name, plugin) for name, plugin in self._instances.items()}
 
     # -- extension points --------------------------------------------------------------------------
 
@@ -355,3 +353,12 @@ class Framework:
         self, state: CycleState, pod: Pod, to_remove: Pod, node_info: NodeInfo
     ) -> Status:
         return filtering.run_remove_pod(self.pre_filter_plugins, state, pod, to_remove, node_info)
+
+
+def _events(name: str, plugin: Plugin) -> Sequence[ClusterEventWithHint]:
+    if not isinstance(plugin, EnqueueExtensions):
+        return (ClusterEventWithHint(WILDCARD_EVENT),)
+    try:
+        return tuple(plugin.events_to_register())
+    except Exception as exc:
+        raise ProfileError(f'asking plugin "{name}" for its events: {exc}') from exc

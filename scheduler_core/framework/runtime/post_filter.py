@@ -9,7 +9,7 @@ from scheduler_core.api import Pod
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.interface import PostFilterPlugin
 from scheduler_core.framework.node_statuses import NodeStatuses
-from scheduler_core.framework.status import Code, Status, error
+from scheduler_core.framework.status import Code, Status, error, returned
 from scheduler_core.framework.types import PostFilterResult
 
 
@@ -36,6 +36,7 @@ def _post_filter(
         begin = perf_counter()
         try:
             result, status = plugin.post_filter(state, pod, statuses)
+            returned(status)
         except Exception as exc:
             result, status = None, error(exc)
         state.timings.add_plugin("PostFilter", plugin.name, perf_counter() - begin)

@@ -18,7 +18,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
 )
 from scheduler_core.framework.nodes import NodeInfos
-from scheduler_core.framework.status import SUCCESS, Status, error
+from scheduler_core.framework.status import SUCCESS, Status, error, returned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ def run_pre_score(
 
 def _pre_score(plugin: PreScorePlugin, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
     try:
-        return plugin.pre_score(state, pod, nodes)
+        return returned(plugin.pre_score(state, pod, nodes))
     except Exception as exc:
         return error(exc, plugin.name)
 
