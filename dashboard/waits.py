@@ -38,6 +38,8 @@ class WaitingWriter:
             row.resolved_at = record.resolved_at
             row.pending = []
             self._release(record.cycle)
+            approved = row.decision_verdict == WaitingPod.Verdict.APPROVE
+            self._settle(row, approved and row.state == WaitingPod.State.ALLOWED)
         row.save()
         self.changed.add(row.pk)
 
@@ -56,8 +58,13 @@ class WaitingWriter:
         row.save()
         self._release(row.cycle)
         self.changed.add(row.pk)
+        self._settle(row, False)
+
+    def _settle(self, row: WaitingPod, applied: bool) -> None:
+        """Close the audit row of a decision that the scheduler never reported: the wait ended
+        before the scheduler saw it, or the scheduler died between acting on it and saying so."""
         if row.decision_verdict and row.decision_applied_at is None:
-            audit.settle(row.pk, False, message)
+            audit.settle(row.pk, applied, row.message)
 
     def _release(self, cycle: int) -> None:
         """The matrix of a wait that ended is kept no longer than its neighbours."""

@@ -97,6 +97,25 @@ def test_the_same_word_twice_does_no_harm(
     assert no_redis == [run.pk]
 
 
+@pytest.mark.parametrize(
+    ("verdict", "end", "audited"),
+    [
+        pytest.param("approve", "timed_out", "too_late", id="time ran out first"),
+        pytest.param("deny", "removed", "too_late", id="the pod went first"),
+        pytest.param("approve", "rejected", "too_late", id="its gang was given up first"),
+        pytest.param("approve", "allowed", "applied", id="applied, then the worker died"),
+    ],
+)
+def test_a_decision_that_is_never_reported_is_settled_when_the_wait_ends(
+    run: SchedulerRun, operator: User, verdict: str, end: str, audited: str
+) -> None:
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict=verdict, ids=[row.pk])
+    told(run, resolved(1, outcome=end, message="so it ended"))
+    entry = AuditEntry.objects.get(waiting_pod=row)
+    assert (entry.outcome, entry.message) == (audited, "so it ended")
+
+
 def test_the_other_word_is_refused_with_who_and_when(
     run: SchedulerRun, operator: User, second_operator: User
 ) -> None:
@@ -239,7 +258,7 @@ def test_the_timeout_may_win_the_race(run: SchedulerRun, operator: User) -> None
     row.refresh_from_db()
     assert (row.state, row.decision_verdict) == ("timed_out", "approve")
     entry = AuditEntry.objects.get(waiting_pod=row)
-    assert (entry.outcome, entry.message) == ("too_late", "the pod had timed out")
+    assert (entry.outcome, entry.message) == ("too_late", "timed out")
 
 
 # --- restart ----------------------------------------------------------------------------------
