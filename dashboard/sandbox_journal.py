@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from dashboard.leases import Fence, FencedError
 from dashboard.models import Sandbox, SandboxSnapshot, SandboxWrite
-from scheduler_core.cluster.journal import StoreSnapshot, Write
+from scheduler_core.cluster.journal import Journal, StoreSnapshot, Write
 
 #: Snapshots kept: the newest, and one before it in case somebody still reads from there.
 SNAPSHOTS_KEPT: Final = 2
@@ -19,7 +19,7 @@ SNAPSHOTS_KEPT: Final = 2
 READ_CHUNK: Final = 2_000
 
 
-class DatabaseJournal:
+class DatabaseJournal(Journal):
     """Keeps the writes of one sandbox, under the lease of its owner.
 
     Args:
@@ -48,6 +48,9 @@ class DatabaseJournal:
         except Exception:
             if not self._was_kept(writes[-1]):
                 raise
+
+    def close(self) -> None:
+        connection.close()
 
     def _keep(self, writes: Sequence[Write]) -> None:
         with transaction.atomic():

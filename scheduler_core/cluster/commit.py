@@ -92,6 +92,12 @@ class GroupCommit:
             self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._journal.close()
+
+    def _work(self) -> None:
         began = 0.0
         while True:
             with self._changed:

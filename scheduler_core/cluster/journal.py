@@ -70,8 +70,13 @@ class Journal(Protocol):
         connection at commit) must find out before it raises.
         """
 
+    def close(self) -> None:
+        """No more comes: called by the thread that appended, at its end, so that what belongs to
+        that thread (a database connection) can be given back. By default nothing is done."""
+        return
 
-class MemoryJournal:
+
+class MemoryJournal(Journal):
     """A journal that outlives its sandbox, not its process: for tests."""
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from celery.utils.nodenames import worker_direct
+from django.db import connection
 
 from dashboard import leases, loops, sandbox_host
 from dashboard.lease_keeper import LeaseKeeper
@@ -90,11 +91,12 @@ def test_a_second_copy_of_a_host_returns_at_once(sandbox: Sandbox) -> None:
 
 def test_a_host_serves_until_the_worker_stops(sandbox: Sandbox) -> None:
     stop, ready = threading.Event(), threading.Event()
-    host = threading.Thread(
-        target=sandbox_host.host,
-        args=(sandbox.pk,),
-        kwargs={"worker": "loop@here", "stop": stop, "on_ready": ready.set},
-    )
+
+    def carry() -> None:
+        sandbox_host.host(sandbox.pk, worker="loop@here", stop=stop, on_ready=ready.set)
+        connection.close()
+
+    host = threading.Thread(target=carry)
     host.start()
     try:
         assert ready.wait(10.0)
