@@ -8,7 +8,16 @@ import sys
 # What a newcomer runs in a fresh clone. Without a mode and without any of production's
 # settings these work on the demo's data folder; everything else expects production's settings.
 LOCAL_COMMANDS = frozenset(
-    {"demo", "replay", "import_trace", "import_manifests", "check_config", "makemigrations", "help"}
+    {
+        "capacity",
+        "check_config",
+        "demo",
+        "help",
+        "import_manifests",
+        "import_trace",
+        "makemigrations",
+        "replay",
+    }
 )
 INTERRUPTED = 130
 PRODUCTION_VARIABLES = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar
 
 from scheduler_core.api import KINDS, InvalidObject, KubeObject, Pod, parse_documents
 
-__all__ = ["InvalidSnapshot", "SnapshotFile", "load_snapshot", "parse_snapshot"]
+__all__ = ["InvalidSnapshot", "SnapshotFile", "load_snapshot", "parse_snapshot", "snapshot_of"]
 
 Json = dict[str, Any]
 K = TypeVar("K", bound=KubeObject)
@@ -89,6 +89,15 @@ def load_snapshot(path: str | Path) -> SnapshotFile:
     except OSError as error:
         raise InvalidSnapshot(f"{source} cannot be read: {error.strerror or error}") from error
     return parse_snapshot(text, source)
+
+
+def snapshot_of(objects: Iterable[Any], source: str = "snapshot") -> SnapshotFile:
+    """The snapshot that these objects' JSON makes.
+
+    Raises:
+        InvalidSnapshot: with every fault.
+    """
+    return _snapshot(((f"object {i}", raw) for i, raw in enumerate(objects, 1)), None, source)
 
 
 def parse_snapshot(text: str, source: str = "snapshot") -> SnapshotFile:
