@@ -76,7 +76,9 @@ class Evaluation:
                 random=Random(0),  # noqa: S311 - not for secrets
             ),
         )
-        self._algorithm = SchedulingAlgorithm(SmallestName(), score_single_node=True)
+        self._algorithm = SchedulingAlgorithm(
+            SmallestName(), score_single_node=True, every_node=True
+        )
 
     def _take_in(self, objects: Iterable[KubeObject]) -> Snapshot:
         for obj in objects:
@@ -117,7 +119,7 @@ class Evaluation:
             raise UnknownPod(f"pod {key} runs on node {pod.node_name} already")
         framework = self._framework(pod.scheduler_name)
         state = CycleState()
-        result = self._algorithm.schedule(framework, state, pod, percentage=100)
+        result = self._algorithm.schedule(framework, state, pod)
         answer: Json = {"pod": key}
         if result.status.is_success:
             answer.update(_feasible(result))

@@ -2,7 +2,7 @@
 
 So far these default plugins of kube-scheduler 1.36, in the order of its default profile, and two
 that a configuration has to name. The volume plugins, PodTopologySpread, InterPodAffinity,
-DynamicResources, DefaultPreemption and NodeDeclaredFeatures are not among them yet (issue 3); a
+DynamicResources and NodeDeclaredFeatures are not among them yet (issue 3); a
 default profile consists of those default plugins that the registry has.
 """
 
@@ -14,6 +14,7 @@ from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.runtime.registry import Registry
 from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
+from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.node_affinity import NodeAffinity
@@ -39,6 +40,7 @@ IN_TREE: Final[tuple[type[Plugin], ...]] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,

@@ -40,6 +40,14 @@ class Machine:
         )
         return [f"Insufficient {name}" for name, ask, room in wanted if ask > room and ask > 0]
 
+    def may_be_cleared(self, pod):
+        """Whether an empty node would do, so that preemption looks at it (in vain: all pods of a
+        trace have the same priority)."""
+        if pod.models and self.model not in pod.models:
+            return False
+        asked = (pod.cpu_milli, pod.memory_mib * MIB, pod.gpus * pod.gpu_milli)
+        return all(a <= size for a, size in zip(asked, (*self.size, self.gpu_size), strict=True))
+
     def score(self, pod):
         own = (pod.cpu_milli, pod.memory_mib * MIB)
         after = [u + o for u, o in zip(self.used(), own, strict=True)]
@@ -82,14 +90,24 @@ def place(pod, machines):
     if not feasible:
         every = [reason for found in reasons.values() for reason in found]
         parts = sorted(f"{every.count(reason)} {reason}" for reason in set(every))
-        count = len(machines)
-        return "", 0, None, 0, f"0/{count} nodes are available: {', '.join(parts)}."
+        none = f"0/{len(machines)} nodes are available:"
+        message = f"{none} {', '.join(parts)}. preemption: {none} {in_vain(pod, machines)}."
+        return "", 0, None, 0, message
     scores = {m.name: m.score(pod) for m in feasible}
     best = max(scores.values())
     tied = [m for m in feasible if scores[m.name] == best]
     chosen = min(tied, key=lambda m: m.name)
     chosen.pods[pod.name] = pod
     return chosen.name, len(feasible), best, len(tied), ""
+
+
+def in_vain(pod, machines):
+    looked_at = sum(m.may_be_cleared(pod) for m in machines)
+    counts = {
+        "No preemption victims found for incoming pod": looked_at,
+        "Preemption is not helpful for scheduling": len(machines) - looked_at,
+    }
+    return ", ".join(sorted(f"{n} {reason}" for reason, n in counts.items() if n))
 
 
 @st.composite

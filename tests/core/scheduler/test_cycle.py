@@ -132,7 +132,8 @@ FAILURES = [
         {"filter": unschedulable("full"), "post_filter": (None, unschedulable("nobody to evict"))},
         Outcome.UNSCHEDULABLE,
         "Unschedulable",
-        "0/2 nodes are available: 2 full. nobody to evict",
+        "0/2 nodes are available: 2 full. preemption: 0/2 nodes are available: 2 No preemption "
+        "victims found for incoming pod., nobody to evict",
         {"Spy"},
         id="PostFilter adds its words without a period",
     ),
@@ -581,7 +582,8 @@ def test_a_decision_taken_while_no_worker_ran_is_applied_after_the_restart() -> 
 
 def test_a_restart_comes_before_other_pods_that_want_the_same_room() -> None:
     h = approval([asking("p").req(cpu="4")])
-    h.create("PriorityClass", make_priority_class("high", 10))
+    never = {"preemptionPolicy": "Never"}  # they may not take the room by force
+    h.create("PriorityClass", make_priority_class("high", 10).raw() | never)
     rivals = [make_pod(f"rival-{i}").req(cpu="4").raw() for i in range(2)]
     for rival in rivals:
         rival["spec"]["priorityClassName"] = "high"
