@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.api import (
+    HOSTNAME_LABEL,
     SCHEDULE_ANYWAY,
     LabelSelector,
     Node,
@@ -21,7 +22,7 @@ from scheduler_core.framework.interface import Handle
 
 __all__ = ["HOSTNAME", "Constraint", "ConstraintSource"]
 
-HOSTNAME: Final = "kubernetes.io/hostname"
+HOSTNAME: Final = HOSTNAME_LABEL
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HONOR: Final = "Honor"
 _BY_NAMESPACE: Final = "namespace"
