@@ -85,16 +85,17 @@ class WaitingRoom:
             self.decide(decision)
 
     def _allow_again(self, waiting: WaitingPod, before: WaitingPodRecord) -> None:
-        """Plugins that had allowed before the restart need not be asked twice."""
+        """A person who had approved before the restart need not be asked twice. Where none had been
+        asked, because nothing called for it then, one is asked now."""
         still_pending = {p.plugin for p in before.pending}
-        if MANUAL_APPROVAL not in still_pending:
+        if before.needs_approval and MANUAL_APPROVAL not in still_pending:
             waiting.allow(MANUAL_APPROVAL)
 
     # -- restart ---------------------------------------------------------------------------------
 
     def restore(self, records: Iterable[WaitingPodRecord]) -> None:
         """Waits that were open when the last worker ended; each is taken up by ``park``."""
-        for record in records:
+        for record in sorted(records, key=lambda record: record.since):
             self._restored[record.pod.uid] = record
 
     def restored(self, uid: str) -> WaitingPodRecord | None:
@@ -102,7 +103,7 @@ class WaitingRoom:
 
     def restored_uids(self) -> tuple[str, ...]:
         """In the order in which the waits began."""
-        return tuple(sorted(self._restored, key=lambda uid: self._restored[uid].since))
+        return tuple(self._restored)
 
     def drop_restored(self, uid: str, outcome: WaitOutcome, message: str) -> None:
         """The wait cannot be taken up again; say so."""
