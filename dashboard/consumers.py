@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Coroutine
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -13,8 +14,10 @@ from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.db import DatabaseError
 
-from dashboard import commits, groups
+from dashboard import commits, groups, heard
+from dashboard.heard import Heard
 from dashboard.models import RunState, SchedulerRun
 from dashboard.outbox import Outbox
 
@@ -23,6 +26,10 @@ logger = logging.getLogger(__name__)
 NOT_LOGGED_IN: Final = 4401
 NOT_FOUND: Final = 4404
 BAD_TOPICS: Final = 4400
+#: Frames were lost: the page connects again and asks the database what it missed.
+TRY_AGAIN: Final = 1012
+#: Seconds between two looks at whether frames were lost; it takes two to be sure.
+BEAT_SECONDS: Final = 5.0
 MAX_INT: Final = 2**63 - 1
 PERMISSIONS: Final = (
     "dashboard.decide_waitingpod",
@@ -39,7 +46,9 @@ class RunConsumer(AsyncWebsocketConsumer):
         await self.accept()
         self._joined: list[str] = []
         self._outbox: Outbox | None = None
+        self._heard: Heard | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._beat: asyncio.TimerHandle | None = None
         self._sending = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         user = self.scope.get("user")
@@ -55,16 +64,20 @@ class RunConsumer(AsyncWebsocketConsumer):
         self._outbox = Outbox(topics, 1.0 / settings.KUBESCHED_FRAMES_PER_SECOND)
         for topic in topics:
             await self._join(groups.run_topic(run_id, topic))
-        hello = await _hello(run_id, user)
-        if hello is None:
+        try:
+            hello, marks = await _hello(run_id, user, topics)
+        except SchedulerRun.DoesNotExist:
             await self.close(NOT_FOUND)
             return
+        self._heard = Heard(marks)
+        self._schedule_beat(run_id, topics)
         await self._tell(orjson.dumps(hello).decode())
 
     async def disconnect(self, code: int) -> None:
         self._outbox = None
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._beat):
+            if timer is not None:
+                timer.cancel()
         for group in self._joined:
             await self.channel_layer.group_discard(group, self.channel_name)
 
@@ -82,6 +95,8 @@ class RunConsumer(AsyncWebsocketConsumer):
         """A frame came through the channel layer."""
         if self._outbox is None:
             return
+        if self._heard is not None:
+            self._heard.note(event["topic"], event["frame"])
         self._outbox.offer(event["topic"], event["frame"])
         await self._pump()
 
@@ -114,7 +129,39 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     def _on_timer(self) -> None:
         self._timer = None
-        task = asyncio.ensure_future(self._pump())
+        self._spawn(self._pump())
+
+    def _schedule_beat(self, run_id: int, topics: list[str]) -> None:
+        self._beat = asyncio.get_running_loop().call_later(
+            BEAT_SECONDS, lambda: self._spawn(self._look(run_id, topics))
+        )
+
+    async def _look(self, run_id: int, topics: list[str]) -> None:
+        """Close where frames were lost, or where the run is gone."""
+        try:
+            marks = await database_sync_to_async(heard.marks)(run_id, topics)
+        except SchedulerRun.DoesNotExist:
+            await self._leave(NOT_FOUND)
+            return
+        except DatabaseError as error:
+            logger.warning("run %s: not compared with the database: %s", run_id, error)
+            marks = {}
+        if self._outbox is None or self._heard is None:
+            return
+        if self._heard.has_missed(marks):
+            await self._leave(TRY_AGAIN)
+            return
+        self._schedule_beat(run_id, topics)
+
+    async def _leave(self, code: int) -> None:
+        if self._outbox is None:
+            return
+        self._outbox = None
+        with contextlib.suppress(Disconnected):
+            await self.close(code)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -129,16 +176,23 @@ def _topics(query_string: bytes) -> list[str] | None:
 
 
 @database_sync_to_async
-def _hello(run_id: int, user: Any) -> dict[str, Any] | None:
+def _hello(
+    run_id: int, user: Any, topics: list[str]
+) -> tuple[dict[str, Any], dict[str, heard.Mark]]:
+    """The first message, and what the page is taken to know once it has asked for the rest.
+
+    Raises:
+        SchedulerRun.DoesNotExist: there is no such run.
+    """
     if run_id > MAX_INT:
-        return None
-    run = SchedulerRun.objects.filter(pk=run_id).only("commit_seq").first()
-    if run is None:
-        return None
-    return {
+        raise SchedulerRun.DoesNotExist
+    marks = heard.marks(run_id, topics)
+    run = SchedulerRun.objects.only("commit_seq").get(pk=run_id)
+    hello = {
         "type": "hello",
         "run": run.pk,
         "seq": run.commit_seq,
         "now": commits.clock_now(RunState.objects.filter(run=run).first()),
         "permissions": [name for name in PERMISSIONS if user.has_perm(name)],
     }
+    return hello, marks

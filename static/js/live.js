@@ -19,6 +19,7 @@ export class LiveRun {
   #changed = new Set();
   #acks = [];
   #drawing = false;
+  #greeting = 0;
 
   /**
    * handlers: {change(data, topics), hello(message), status(word), matrix(buffer, ack),
@@ -34,7 +35,7 @@ export class LiveRun {
   /** What a LiveSocket calls. */
   socketHandlers() {
     return {
-      open: () => this.#topics.forEach((topic) => this.#catchUp(topic)),
+      open: () => {},
       json: (message) => this.#received(message),
       binary: (buffer) => this.#handlers.matrix?.(buffer, (seq) => this.#socket.send({ ack: seq, topic: "heatmap" })),
       status: (word) => this.#handlers.status(word),
@@ -59,8 +60,19 @@ export class LiveRun {
 
   #received(message) {
     if (message.now !== undefined) this.#clock.sample(message.now);
-    if (message.type === "hello") this.#handlers.hello?.(message);
+    if (message.type === "hello") this.#greeted(message);
     else if (this.#topics.includes(message.type)) this.#frame(message.type, message);
+  }
+
+  /** Frames after `hello.seq` will be pushed; what was committed before it is asked for. */
+  #greeted(hello) {
+    this.#greeting = hello.seq;
+    this.#handlers.hello?.(hello);
+    this.#topics.filter((topic) => this.#isBehind(topic)).forEach((topic) => this.#catchUp(topic));
+  }
+
+  #isBehind(topic) {
+    return !(this.#state.last[topic] >= this.#greeting);
   }
 
   #frame(topic, frame) {
@@ -95,6 +107,8 @@ export class LiveRun {
     const held = this.#held.get(topic) ?? [];
     this.#held.delete(topic);
     held.forEach((frame) => this.#apply(topic, frame));
+    // The socket may have been opened while the answer, of before that, was on its way.
+    if (this.#state.last[topic] > (since ?? -1) && this.#isBehind(topic)) this.#catchUp(topic);
   }
 
   #failed(topic, error) {

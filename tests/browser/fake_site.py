@@ -41,6 +41,7 @@ class FakeSite:
         self.requests: list[str] = []
         self.socket: WebSocketRoute | None = None
         self.refusing = False
+        self.greeting = 1
         self.context: dict[str, Any] = {"may_decide": True, "may_control": True, "may_add": True}
         self.answers: dict[str, Any] = self._answers()
         page.route(f"{ORIGIN}/**", self._answer)
@@ -65,7 +66,9 @@ class FakeSite:
             return
         self.socket = socket
         socket.on_message(lambda text: self.acks.append(json.loads(text)))
-        hello = {"type": "hello", "run": 1, "seq": 1, "now": fake_data.NOW, "permissions": []}
+        # A page that comes back learns that something was committed meanwhile.
+        seq, self.greeting = self.greeting, 10**6
+        hello = {"type": "hello", "run": 1, "seq": seq, "now": fake_data.NOW, "permissions": []}
         socket.send(json.dumps(hello))
 
     def _answer(self, route: Route) -> None:

@@ -20,7 +20,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard import heatmap, permits, selectors
+from dashboard import consumers, heatmap, permits, selectors
 from dashboard.models import SchedulerRun, WaitingPod
 from dashboard.publisher import Publisher
 from dashboard.recorder import Recorder
@@ -315,6 +315,24 @@ async def test_a_browser_that_left_in_the_middle_is_no_trouble(
         assert (await frame(socket))["type"] == "overview"
         await incoming.put({"type": "websocket.disconnect", "code": 1001})
         await asyncio.wait_for(serving, 10)
+
+
+async def test_a_page_whose_frames_are_lost_is_sent_away_to_come_back(
+    run: SchedulerRun,
+    viewer: User,
+    layer: None,
+    make_recorder: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumers, "BEAT_SECONDS", 0.05)
+    # Told to nobody: as if Redis were away.
+    deaf = make_recorder(run)
+    async with browser(run.pk, "cycles,waiting,run", viewer) as socket:
+        await opened(socket)
+        assert await socket.receive_nothing(timeout=0.3)
+        await record(deaf, lambda: deaf.cycle_finished(cycle(1)))
+        end = await socket.receive_output(timeout=10)
+    assert (end["type"], end["code"]) == ("websocket.close", consumers.TRY_AGAIN)
 
 
 def test_the_pace_is_kept_and_nothing_is_lost() -> None:

@@ -52,6 +52,27 @@ test("after a gap it asks for what it missed, and applies what came meanwhile", 
   same(seen.sent.map((message) => message.ack), [8, 9]);
 });
 
+test("what was committed before the socket was open is asked for", async () => {
+  const { seen, push } = liveOn([frame(0, 5, cycleRow(5)), frame(5, 9, cycleRow(9))]);
+  await drawn();
+  push({ type: "hello", seq: 5 });
+  await drawn();
+  same(seen.asked, [["cycles", undefined]]);
+  push({ type: "hello", seq: 9 });
+  await drawn();
+  same(seen.asked, [["cycles", undefined], ["cycles", 5]]);
+  same(seen.drawn.at(-1), [9, 5]);
+});
+
+test("an answer of before the socket was open is followed by another question", async () => {
+  const { seen, push } = liveOn([frame(0, 5, cycleRow(5)), frame(5, 9, cycleRow(9))]);
+  push({ type: "hello", seq: 9 });
+  await drawn();
+  await drawn();
+  same(seen.asked, [["cycles", undefined], ["cycles", 5]]);
+  same(seen.drawn.at(-1), [9, 5]);
+});
+
 test("many frames in one animation frame are drawn once", async () => {
   const { seen, push } = liveOn([frame(0, 5, cycleRow(5))]);
   await drawn();
