@@ -1,7 +1,7 @@
 """The HTTP API of docs/design/002: what pages read and what people do.
 
-Views parse and answer; questions are in ``selectors``, actions in ``permits``, ``runs`` and
-``sandboxes``.
+Views parse and answer; questions are in ``selectors``, actions in ``permits``, ``runs``,
+``configuration`` and ``sandboxes``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
-from dashboard import frames, groups, heatmap, matrices, permits, runs, sandboxes, selectors
+from dashboard import (
+    configuration,
+    frames,
+    groups,
+    heatmap,
+    matrices,
+    permits,
+    runs,
+    sandboxes,
+    selectors,
+)
 from dashboard.api_request import (
     MAX_INT,
     ApiError,
@@ -23,6 +33,7 @@ from dashboard.api_request import (
     choice_param,
     int_param,
     json_body,
+    require,
     text_param,
 )
 from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle
@@ -30,9 +41,11 @@ from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle
 MAX_COMMENT: Final = 1000
 MAX_PODS: Final = 5000
 _BINARY: Final = "application/octet-stream"
+_MAY_CONFIGURE: Final = "dashboard.control_run"
 _VERDICTS: Final = ("approve", "deny")
 _OUTCOMES: Final = tuple(SchedulingCycle.Outcome.values)
 _HASH = re.compile(r"[0-9a-f]{64}")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _POD_GROUP = re.compile(r"[^/]{1,253}/[^/]{1,253}")
 
 
@@ -171,6 +184,53 @@ def control(request: HttpRequest, run_id: int) -> HttpResponse:
     except runs.InvalidTransition as error:
         raise ApiError(409, str(error)) from None
     return _json(runs.frame(run))
+
+
+@api_view("GET", "POST")
+def config(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The run's configuration; POST checks another one, and applies it."""
+    run = _run(run_id)
+    if request.method == "GET":
+        may_change = request.user.has_perm(_MAY_CONFIGURE)
+        return _json(configuration.view(run, with_secrets=may_change))
+    require(request, _MAY_CONFIGURE)
+    body = json_body(request)
+    text, comment, version, validate_only = _config_change(body)
+    try:
+        if validate_only:
+            return _json(configuration.completed(configuration.check(run, text)))
+        run = configuration.change(
+            run.pk, text=text, comment=comment, version=version, user=request.user
+        )
+    except configuration.InvalidText as error:
+        raise ApiError(400, str(error), errors=error.errors) from None
+    except configuration.Conflict as error:
+        raise ApiError(409, str(error), **error.by) from None
+    return _json(configuration.view(run, with_secrets=True))
+
+
+def _config_change(body: dict[str, Any]) -> tuple[str, str, int, bool]:
+    """``text, comment, version, validate_only``; faults in the form of the configuration's own."""
+    text, comment = body.get("text"), body.get("comment", "")
+    version, validate_only = body.get("version"), body.get("validate_only", False)
+    wrong: dict[str, str] = {}
+    if not isinstance(text, str) or not _is_text(text):
+        wrong["text"] = "Must be text."
+    if not isinstance(comment, str) or not _is_text(comment) or len(comment) > MAX_COMMENT:
+        wrong["comment"] = f"Must be text of at most {MAX_COMMENT} characters."
+    if not isinstance(validate_only, bool):
+        wrong["validate_only"] = "Must be true or false."
+    if not validate_only and (type(version) is not int or not 0 < version <= MAX_INT):
+        wrong["version"] = "Must be the version that was edited."
+    if wrong:
+        errors = [{"path": k, "message": words, "line": None} for k, words in wrong.items()]
+        raise ApiError(400, "This is not a change of a configuration.", errors=errors)
+    return str(text), str(comment).strip(), version or 0, validate_only
+
+
+def _is_text(value: str) -> bool:
+    """JSON's escapes can spell halves of characters, which no file and no database holds."""
+    return not _SURROGATE.search(value)
 
 
 @api_view("POST", permission="dashboard.add_cluster")

@@ -67,6 +67,16 @@ def api_view(*methods: str, permission: str = "") -> Callable[[View], View]:
     return decorate
 
 
+def require(request: HttpRequest, permission: str) -> None:
+    """For calls that need a permission for one method only.
+
+    Raises:
+        ApiError: 403, the person does not have it.
+    """
+    if not request.user.has_perm(permission):
+        raise ApiError(403, "You are not allowed to do this.", permission=permission)
+
+
 def json_body(request: HttpRequest) -> dict[str, Any]:
     """The request's body, a JSON object.
 
@@ -129,8 +139,8 @@ def _admit(request: HttpRequest, methods: tuple[str, ...], permission: str) -> N
         raise ApiError(405, f"Use {' or '.join(methods)} here.")
     if not request.user.is_authenticated:
         raise ApiError(401, "Log in first.")
-    if permission and not request.user.has_perm(permission):
-        raise ApiError(403, "You are not allowed to do this.", permission=permission)
+    if permission:
+        require(request, permission)
 
 
 def _error(error: ApiError, methods: tuple[str, ...]) -> HttpResponse:

@@ -5,6 +5,7 @@ Written in the transaction of the action itself, so that there is no action with
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils import timezone
@@ -22,6 +23,7 @@ def write(
     comment: str = "",
     outcome: AuditEntry.Outcome = AuditEntry.Outcome.DONE,
     message: str = "",
+    detail: Mapping[str, Any] | None = None,
     run: SchedulerRun | None = None,
     waiting_pod: WaitingPod | None = None,
 ) -> AuditEntry:
@@ -35,6 +37,7 @@ def write(
         comment=comment,
         outcome=outcome,
         message=message,
+        detail=dict(detail or {}),
         run=run,
         waiting_pod=waiting_pod,
     )
@@ -46,3 +49,23 @@ def settle(waiting_pod_id: int, applied: bool, message: str) -> None:
         outcome=AuditEntry.Outcome.APPLIED if applied else AuditEntry.Outcome.TOO_LATE,
         message=message,
     )
+
+
+def settle_config(run_id: int, version: int, refusal: str = "") -> None:
+    """Say on the rows of a run's changes what the scheduler made of ``version`` and of those that
+    it never saw because ``version`` followed them at once."""
+    sent = AuditEntry.objects.filter(
+        run=run_id, verb=AuditEntry.Verb.CHANGE_CONFIG, outcome=AuditEntry.Outcome.SENT
+    )
+    for entry in sent:
+        changed = entry.detail.get("version", 0)
+        if changed > version:
+            continue
+        if changed < version:
+            entry.outcome = AuditEntry.Outcome.TOO_LATE
+            entry.message = f"Version {version} came before it was used."
+        elif refusal:
+            entry.outcome, entry.message = AuditEntry.Outcome.REFUSED, refusal
+        else:
+            entry.outcome = AuditEntry.Outcome.APPLIED
+        entry.save(update_fields=["outcome", "message"])

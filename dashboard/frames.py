@@ -134,6 +134,9 @@ class RunFrame(TypedDict):
     desired_state: str
     message: str
     lease: LeaseRow
+    config_version: int
+    applied_config_version: int
+    config_error: str
 
 
 # --- rows -----------------------------------------------------------------------------------
@@ -375,4 +378,7 @@ def run_frame(run: SchedulerRun, fresh: bool, holder: str) -> RunFrame:
         "desired_state": str(run.desired_state),
         "message": run.message,
         "lease": {"fresh": fresh, "holder": holder},
+        "config_version": run.config_version,
+        "applied_config_version": run.applied_config_version,
+        "config_error": run.config_error,
     }

@@ -167,6 +167,10 @@ class SchedulerRun(models.Model):
 
     ``commit_seq`` numbers every transaction that changes what pages of this run show;
     ``last_sequence`` is the number of the last recorded cycle.
+
+    ``config`` is the configuration that people wish for, ``applied_config`` the one that the
+    scheduler uses; each change of the wish has the next ``config_version``. ``config_error`` says
+    why the scheduler could not take the wish up. See ``dashboard.configuration``.
     """
 
     class DesiredState(models.TextChoices):
@@ -185,6 +189,12 @@ class SchedulerRun(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
     name = models.CharField(max_length=63)
     config = models.TextField(blank=True, help_text="KubeSchedulerConfiguration as YAML.")
+    config_version = models.BigIntegerField(default=1)
+    applied_config = models.TextField(blank=True)
+    applied_config_version = models.BigIntegerField(
+        default=0, help_text="0: no worker has used a configuration of this run yet."
+    )
+    config_error = models.TextField(blank=True)
     seed = models.BigIntegerField(
         null=True, blank=True, help_text="Seed of tie-breaking; empty: a new one at every start."
     )
@@ -439,7 +449,10 @@ class WaitingPod(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what, when, with which words, and what came of it. Never changed by a person."""
+    """Who did what, when, with which words, and what came of it. Never changed by a person.
+
+    ``detail`` of a changed configuration is ``{"version": N, "diff": unified diff}``.
+    """
 
     class Verb(models.TextChoices):
         APPROVE = "approve", "Approve"
@@ -449,12 +462,14 @@ class AuditEntry(models.Model):
         RESUME = "resume", "Resume"
         STOP = "stop", "Stop"
         CREATE_SANDBOX = "create_sandbox", "Create sandbox"
+        CHANGE_CONFIG = "change_config", "Change configuration"
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"
         SENT = "sent", "Sent, not applied yet"
         APPLIED = "applied", "Applied"
         TOO_LATE = "too_late", "Too late"
+        REFUSED = "refused", "Refused"
 
     at = models.DateTimeField()
     user = models.ForeignKey(
@@ -466,6 +481,7 @@ class AuditEntry(models.Model):
     comment = models.TextField(blank=True)
     outcome = models.CharField(max_length=16, choices=Outcome.choices, default=Outcome.DONE)
     message = models.TextField(blank=True)
+    detail = models.JSONField(default=dict, blank=True)
     run = models.ForeignKey(
         SchedulerRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit"
     )

@@ -1,32 +1,32 @@
-"""Composition root: makes a Scheduler of a run's configuration and the product's adapters."""
+"""Carries a run under its lease: a scheduler, and the next where its configuration changes."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
 from typing import Final
 
-from django.conf import settings
+from django.db import DatabaseError, connection
 
-from dashboard import hosted, leases, permits, runs
+from dashboard import configuration, hosted, leases, runs
+from dashboard.carriage import Carriage, Surroundings
+from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
-from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.models import SchedulerRun
 from dashboard.recorder import Recorder
 from scheduler_core.algorithm import SeededRandom
 from scheduler_core.clock import RealClock
-from scheduler_core.config import InvalidConfiguration, load_configuration
-from scheduler_core.executor import KeyedThreadPool
+from scheduler_core.config import InvalidConfiguration
 from scheduler_core.framework.runtime.framework import ProfileError
-from scheduler_core.plugins.registry import in_tree_registry
-from scheduler_core.records import PendingPlugin, PodRef, WaitingPodRecord
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 
 _RUNNING: Final = SchedulerRun.DesiredState.RUNNING
 _STOPPED: Final = SchedulerRun.DesiredState.STOPPED
+#: Seconds between two looks whether the lease is still held, while the database is away.
+_PATIENCE: Final = 1.0
 
 
 class RunLoop:
@@ -43,41 +43,39 @@ class RunLoop:
         self._fenced = threading.Event()
         self._desired = run.desired_state
         self._told_state = ""
+        #: The latest version that is wished for, and the latest that was tried.
+        self._wished_version = self._tried_version = 0
 
-    def read_desired_state(self) -> None:
+    def read_wishes(self) -> None:
         """Called by the lease keeper with each renewal."""
-        wanted = SchedulerRun.objects.values_list("desired_state", flat=True)
-        self._desired = wanted.filter(pk=self._run.pk).first() or _STOPPED
+        rows = SchedulerRun.objects.values_list("desired_state", "config_version")
+        self._desired, self._wished_version = rows.filter(pk=self._run.pk).first() or (_STOPPED, 0)
 
     def carry(self, keeper: LeaseKeeper) -> None:
         """Schedule until the run is not wanted, the lease is lost or the worker stops."""
-        run, fence = self._run, keeper.fence
-        clock = RealClock()
-        recorder = Recorder(run.pk, fence=fence, clock=clock.now, on_fenced=self._fenced.set)
-        inbox = permits.DatabasePermitInbox(
-            run.pk, wake=lambda: scheduler.wake(), redis_url=settings.REDIS_URL
+        run, clock = self._run, RealClock()
+        recorder = Recorder(run.pk, fence=keeper.fence, clock=clock.now, on_fenced=self._fenced.set)
+        around = Surroundings(
+            run.pk, self._sandbox, recorder, clock, SeededRandom(run.seed), run.seed
         )
-        scheduler = Scheduler(
-            load_configuration(run.config, in_tree_registry(), dotted_plugins=True),
-            self._sandbox.cluster.as_actor("scheduler"),
-            clock=clock,
-            executor=KeyedThreadPool(),
-            observers=[recorder],
-            permit_inbox=inbox,
-            tie_breaker=SeededRandom(run.seed),
-            options=SchedulerOptions(first_sequence=run.last_sequence + 1),
-        )
+        carriage = self._first(around, keeper.fence)
         recorder.start()
         try:
-            scheduler.start(waiting=open_waits(run.pk))
-            inbox.start()
-            self._sandbox.is_busy = lambda: scheduler.is_busy
-            scheduler.run(lambda: self._ended(keeper), lambda: self._follow_wish(scheduler, fence))
+            carriage.start()
+            self._say_applied(carriage.wish, keeper.fence)
+            while not self._ended(keeper):
+                self._schedule(carriage.scheduler, keeper)
+                carriage = self._next(around, carriage, keeper)
         finally:
-            self._sandbox.is_busy = None
-            inbox.close()
-            scheduler.stop()
+            carriage.stop()
             recorder.close()
+
+    def _schedule(self, scheduler: Scheduler, keeper: LeaseKeeper) -> None:
+        """Until the end, or until another configuration is wished for."""
+        scheduler.run(
+            lambda: self._ended(keeper) or self._wished_version > self._tried_version,
+            lambda: self._follow_wish(scheduler, keeper.fence),
+        )
 
     def _ended(self, keeper: LeaseKeeper) -> bool:
         return (
@@ -97,6 +95,86 @@ class RunLoop:
             runs.set_state(self._run.pk, state, fence=fence)
             self._told_state = state
 
+    # -- configurations --------------------------------------------------------------------------
+
+    def _first(self, around: Surroundings, fence: leases.Fence) -> Carriage:
+        """The scheduler to begin with: of the configuration that is wished for or, where that one
+        cannot be made, of the one that was used last."""
+        run, sequence = self._run, self._run.last_sequence + 1
+        wish = Wish(run.config_version, run.config)
+        self._tried_version = wish.version
+        try:
+            return Carriage(around, wish, sequence)
+        except Exception as error:
+            before = Wish(run.applied_config_version, run.applied_config)
+            if not before.version or before.text == wish.text:
+                raise
+            self._refuse(wish, error, fence)
+            return Carriage(around, before, sequence)
+
+    def _say_applied(self, wish: Wish, fence: leases.Fence) -> None:
+        run = self._run
+        if wish.version != self._tried_version:
+            return  # it goes on with the one before
+        if run.applied_config_version != wish.version or run.config_error:
+            configuration.applied(run.pk, wish, fence=fence)
+
+    def _next(self, around: Surroundings, current: Carriage, keeper: LeaseKeeper) -> Carriage:
+        """Hand over to a scheduler of the new configuration; one that cannot be made changes
+        nothing, and the page says why."""
+        if self._ended(keeper):
+            return current
+        try:
+            wish = configuration.wished(self._run.pk)
+        except DatabaseError as error:
+            connection.close()
+            logger.warning("run %s: its configuration cannot be read: %s", self._run.pk, error)
+            self._wished_version = self._tried_version  # until the keeper reads it again
+            return current
+        self._tried_version = wish.version
+        try:
+            new = Carriage(around, wish, current.scheduler.next_sequence)
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises is no reason to stop
+            self._refuse(wish, error, keeper.fence)
+            return current
+        current.stop()
+        if not self._all_recorded(around, keeper):
+            return current
+        return self._hand_over(around, current.wish, new, keeper.fence)
+
+    def _hand_over(
+        self, around: Surroundings, before: Wish, new: Carriage, fence: leases.Fence
+    ) -> Carriage:
+        """Waiting pods, cycle numbers and the recorder go on. A new scheduler that cannot start
+        gives way to another one of the configuration before."""
+        try:
+            new.start()
+            configuration.applied(self._run.pk, new.wish, fence=fence)
+        except (DatabaseError, leases.FencedError):
+            new.stop()
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            new.stop()
+            self._refuse(new.wish, error, fence)
+            back = Carriage(around, before, new.scheduler.next_sequence)
+            back.start()
+            return back
+        logger.info("run %s uses version %s of its configuration", self._run.pk, new.wish.version)
+        return new
+
+    def _all_recorded(self, around: Surroundings, keeper: LeaseKeeper) -> bool:
+        """The waits that the next scheduler takes up are read from the database."""
+        while not around.recorder.flush(_PATIENCE):
+            if self._ended(keeper):
+                return False
+        return True
+
+    def _refuse(self, wish: Wish, error: Exception, fence: leases.Fence) -> None:
+        expected = isinstance(error, InvalidConfiguration | ProfileError)
+        text = str(error) if expected else f"{type(error).__name__}: {error}"
+        logger.warning("run %s refuses configuration %s: %s", self._run.pk, wish.version, text)
+        configuration.refused(self._run.pk, wish, text, fence=fence)
+
 
 def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
     """Carry a run in this process; False where another process does, or must.
@@ -110,7 +188,7 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
     if sandbox is None:
         return False
     loop = RunLoop(found, sandbox, stop)
-    keeper = LeaseKeeper.acquire(leases.run_lease(run_id), worker, loop.read_desired_state)
+    keeper = LeaseKeeper.acquire(leases.run_lease(run_id), worker, loop.read_wishes)
     if keeper is None:
         return False
     with keeper:
@@ -145,28 +223,3 @@ def _tell(run_id: int, state: str, message: str, keeper: LeaseKeeper) -> None:
         runs.set_state(run_id, state, message, fence=keeper.fence)
     except leases.FencedError:
         logger.warning("run %s is another worker's by now", run_id)
-
-
-def open_waits(run_id: int) -> Sequence[WaitingPodRecord]:
-    """The waits that were open when the last worker of this run ended."""
-    return [_record(row) for row in permits.open_waiting(run_id)]
-
-
-def _record(row: WaitingPod) -> WaitingPodRecord:
-    return WaitingPodRecord(
-        cycle=row.cycle,
-        pod=PodRef(row.uid, row.namespace, row.name),
-        node=row.node,
-        profile=row.profile,
-        priority=row.priority,
-        since=row.since,
-        deadline=row.deadline,
-        pending=tuple(
-            PendingPlugin(p["plugin"], p["deadline"], p.get("reason", "")) for p in row.pending
-        ),
-        pod_group=row.pod_group,
-        group_min_member=row.group_min_member,
-        needs_approval=row.needs_approval,
-        requested_by=row.requested_by,
-        requests=dict(row.requests),
-    )

@@ -14,6 +14,7 @@ pages: list[URLPattern | URLResolver] = [
     path(RUN + "cycles/", views.decisions, name="decisions"),
     path(RUN + "cycles/<int:sequence>/", views.decision, name="decision"),
     path(RUN + "waiting/", views.waiting, name="waiting"),
+    path(RUN + "configuration/", views.configuration, name="configuration"),
     path(RUN + "audit/", views.audit, name="audit"),
 ]
 
@@ -26,6 +27,7 @@ api_calls: list[URLPattern | URLResolver] = [
     path(RUN + "cycles/<int:sequence>/raw", api.raw_scores, name="api-raw"),
     path(RUN + "waiting/decide", api.decide, name="api-decide"),
     path(RUN + "control", api.control, name="api-control"),
+    path(RUN + "config", api.config, name="api-config"),
     path("sandboxes", api.create_sandbox, name="api-sandboxes"),
     path("clusters", api.clusters, name="api-clusters"),
     path("<path:rest>", api.unknown, name="api-unknown"),

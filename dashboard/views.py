@@ -22,6 +22,7 @@ NAVIGATION = (
     ("heatmap", "Heatmap"),
     ("decisions", "Decisions"),
     ("waiting", "Waiting"),
+    ("configuration", "Configuration"),
     ("audit", "Audit"),
 )
 AUDIT_PAGE_SIZE = 50
@@ -83,6 +84,13 @@ def decision(request: HttpRequest, run_id: int, sequence: int) -> HttpResponse:
 @require_safe
 def waiting(request: HttpRequest, run_id: int) -> HttpResponse:
     return _run_page(request, run_id, "waiting")
+
+
+@login_required
+@require_safe
+def configuration(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What the scheduler is configured with, and an editor for those who may change it."""
+    return _run_page(request, run_id, "configuration")
 
 
 @login_required

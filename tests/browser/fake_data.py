@@ -363,5 +363,6 @@ def run_frame(**changes: Any) -> dict[str, Any]:
     frame = {
         "type": "run", "run": 1, "seq": 1, "state": "running", "desired_state": "running",
         "message": "", "lease": {"fresh": True, "holder": "worker-1"},
+        "config_version": 3, "applied_config_version": 3, "config_error": "",
     }  # fmt: skip
     return {**frame, **changes}

@@ -115,6 +115,9 @@ def test_run(recorded: SchedulerRun, as_viewer: Client) -> None:
         "desired_state": "running",
         "message": "",
         "lease": {"fresh": False, "holder": ""},
+        "config_version": 1,
+        "applied_config_version": 0,
+        "config_error": "",
     }
 
 

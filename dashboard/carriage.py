@@ -1,0 +1,110 @@
+"""One scheduler of a run, made of one version of its configuration, and what changes with it.
+
+A run has one recorder, one clock and one tie-breaker from the lease's beginning to its end; a new
+configuration gets a new scheduler, with threads and a permit inbox of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from dashboard import permits
+from dashboard.configuration import Wish
+from dashboard.hosted import HostedSandbox
+from dashboard.models import WaitingPod
+from dashboard.recorder import Recorder
+from scheduler_core.algorithm import TieBreaker
+from scheduler_core.config import load_configuration
+from scheduler_core.executor import KeyedThreadPool
+from scheduler_core.plugins.registry import in_tree_registry
+from scheduler_core.ports import Clock
+from scheduler_core.records import PendingPlugin, PodRef, WaitingPodRecord
+from scheduler_core.scheduler import Scheduler, SchedulerOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stays when the configuration changes."""
+
+    run_id: int
+    sandbox: HostedSandbox
+    recorder: Recorder
+    clock: Clock
+    tie_breaker: TieBreaker
+    seed: int | None
+
+
+class Carriage:
+    """A scheduler that can be started and stopped once.
+
+    Raises:
+        InvalidConfiguration: the text is faulty.
+        ProfileError: a plugin does not exist here or refuses its arguments.
+    """
+
+    def __init__(self, around: Surroundings, wish: Wish, first_sequence: int) -> None:
+        self.wish = wish
+        self._around = around
+        self._stopped = False
+        self._inbox = permits.DatabasePermitInbox(
+            around.run_id, wake=lambda: self.scheduler.wake(), redis_url=settings.REDIS_URL
+        )
+        self.scheduler = Scheduler(
+            load_configuration(wish.text, in_tree_registry(), dotted_plugins=True),
+            around.sandbox.cluster.as_actor("scheduler"),
+            clock=around.clock,
+            executor=KeyedThreadPool(),
+            observers=[around.recorder],
+            permit_inbox=self._inbox,
+            tie_breaker=around.tie_breaker,
+            options=SchedulerOptions(first_sequence=first_sequence, seed=around.seed),
+        )
+
+    def start(self) -> None:
+        """Take up the waits that are open; everything the last scheduler told must be recorded.
+        Where that fails it is stopped again."""
+        try:
+            self.scheduler.start(waiting=open_waits(self._around.run_id))
+            self._inbox.start()
+        except BaseException:
+            self.stop()
+            raise
+        self._around.sandbox.is_busy = lambda: self.scheduler.is_busy
+
+    def stop(self) -> None:
+        """Wait for bindings under way; waiting pods stay as they are. May be called twice."""
+        if self._stopped:
+            return
+        self._stopped = True
+        # While nobody schedules a sandbox at full speed must not jump ahead.
+        self._around.sandbox.is_busy = None
+        self._inbox.close()
+        self.scheduler.stop()
+
+
+def open_waits(run_id: int) -> Sequence[WaitingPodRecord]:
+    """The waits that were open when the last scheduler of this run ended."""
+    return [_record(row) for row in permits.open_waiting(run_id)]
+
+
+def _record(row: WaitingPod) -> WaitingPodRecord:
+    return WaitingPodRecord(
+        cycle=row.cycle,
+        pod=PodRef(row.uid, row.namespace, row.name),
+        node=row.node,
+        profile=row.profile,
+        priority=row.priority,
+        since=row.since,
+        deadline=row.deadline,
+        pending=tuple(
+            PendingPlugin(p["plugin"], p["deadline"], p.get("reason", "")) for p in row.pending
+        ),
+        pod_group=row.pod_group,
+        group_min_member=row.group_min_member,
+        needs_approval=row.needs_approval,
+        requested_by=row.requested_by,
+        requests=dict(row.requests),
+    )
