@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from dashboard import hosted, leases, runs, sandbox_journal
 from dashboard.hosted import HostedSandbox
@@ -175,6 +176,14 @@ def host(
             # The socket of a last owner that is still ending; it is tried again.
             logger.warning("sandbox %s cannot be served yet: %s", cluster_id, error)
             set_state(cluster_id, Sandbox.State.PENDING, str(error))
+            return True
+        except leases.FencedError as error:
+            # Another process owns it by now, and says how it is.
+            logger.warning("sandbox %s: %s", cluster_id, error)
+            return True
+        except (OperationalError, InterfaceError) as error:
+            # A database that is away comes back; then somebody owns the sandbox again.
+            logger.warning("sandbox %s: database away: %s", cluster_id, error)
             return True
         except Exception as error:
             logger.exception("sandbox %s failed", cluster_id)

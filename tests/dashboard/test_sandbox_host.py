@@ -1,0 +1,78 @@
+"""The owner of a sandbox: what ends its work, and what it says then."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from dashboard import leases, sandbox_host, sandbox_journal
+from dashboard.models import Cluster, Lease, Sandbox, SchedulerRun
+from dashboard.sandboxes import create_sandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cluster(settings: Any, tmp_path: Path) -> Cluster:
+    settings.KUBESCHED_RUNTIME_DIR = tmp_path / "run"
+    return create_sandbox(name="box")[0]
+
+
+def host(cluster: Cluster, stop: threading.Event, on_ready: object = None) -> bool:
+    ready = on_ready if callable(on_ready) else stop.set
+    return sandbox_host.host(cluster.pk, worker="w@here", stop=stop, on_ready=ready)
+
+
+def test_a_worker_that_stops_leaves_the_sandbox_to_the_next_one(cluster: Cluster) -> None:
+    assert host(cluster, threading.Event())
+    assert Sandbox.objects.get(pk=cluster.pk).state == Sandbox.State.PENDING
+    assert not leases.is_fresh(leases.sandbox_lease(cluster.pk), 60.0, time.time())
+
+
+def test_an_owner_that_lost_its_lease_says_nothing_more_about_the_sandbox(
+    cluster: Cluster, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found out when a snapshot is due, long before the lease would be renewed."""
+    settings.KUBESCHED_LEASE_SECONDS = 60
+    monkeypatch.setattr(sandbox_host, "SNAPSHOT_EVERY", 0)
+
+    def another_takes_over() -> None:
+        Lease.objects.filter(name=leases.sandbox_lease(cluster.pk)).update(
+            holder="another", epoch=99, renewed_at=time.time()
+        )
+
+    assert host(cluster, threading.Event(), another_takes_over)
+    assert Sandbox.objects.get(pk=cluster.pk).state == Sandbox.State.RUNNING
+    assert SchedulerRun.objects.get(cluster=cluster).state == SchedulerRun.State.PENDING
+
+
+def test_a_database_that_is_away_is_no_failure_of_the_sandbox(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(cluster_id: int) -> None:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sandbox_journal, "load", away)
+        assert host(cluster, threading.Event())
+    assert Sandbox.objects.get(pk=cluster.pk).state != Sandbox.State.FAILED
+    assert host(cluster, threading.Event())
+
+
+def test_a_fault_is_written_on_the_sandbox_and_on_its_runs(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(cluster_id: int) -> None:
+        raise ValueError("snapshot is damaged")
+
+    monkeypatch.setattr(sandbox_journal, "load", broken)
+    with pytest.raises(ValueError, match="damaged"):
+        host(cluster, threading.Event())
+    for row in (Sandbox.objects.get(pk=cluster.pk), SchedulerRun.objects.get(cluster=cluster)):
+        assert row.state == "failed"
+        assert "snapshot is damaged" in row.message
