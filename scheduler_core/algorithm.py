@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.api import Pod
+from scheduler_core.extender import EXTENDER, Extenders
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.node_statuses import NodeStatuses
-from scheduler_core.framework.nodes import NodeInfos
+from scheduler_core.framework.nodes import EmptiedNodes, NodeInfos
 from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.runtime.scoring import NodePluginScores
 from scheduler_core.framework.status import Status, unresolvable
@@ -70,6 +71,8 @@ class ScheduleResult:
         node_name: the chosen node, "" where ``status`` is not Success.
         status: Success, Unschedulable (then ``fit_error`` is set) or Error.
         evaluated: number of nodes looked at.
+        emptied: the feasible nodes are scored as if no pod was on them, because an extender sent
+            nodes back.
     """
 
     nodes: NodeInfos
@@ -82,6 +85,7 @@ class ScheduleResult:
     ties: int = 0
     best_total: int | None = None
     fit_error: FitError | None = None
+    emptied: bool = False
 
 
 def num_feasible_nodes_to_find(count: int, percentage: int) -> int:
@@ -102,6 +106,7 @@ class SchedulingAlgorithm:
             comparisons and explanations want the figure.
         every_node: look at every node, whatever the percentage and even where nothing scores;
             recorded comparisons want them all.
+        extenders: asked after the Filter plugins and beside the Score plugins.
     """
 
     def __init__(
@@ -110,10 +115,12 @@ class SchedulingAlgorithm:
         *,
         score_single_node: bool = False,
         every_node: bool = False,
+        extenders: Extenders | None = None,
     ) -> None:
         self._tie_breaker = tie_breaker
         self._score_single_node = score_single_node
         self._every_node = every_node
+        self._extenders = extenders or Extenders()
         #: Where the next search starts; shared by all profiles, as in the reference.
         self._next_start = 0
 
@@ -155,7 +162,7 @@ class SchedulingAlgorithm:
         percentage: int = 100,
         preferred_node: str = "",
     ) -> ScheduleResult:
-        """PreFilter and Filter alone; arguments as for ``schedule``.
+        """PreFilter, Filter and filter extenders alone; arguments as for ``schedule``.
 
         Success where at least one node is feasible. Otherwise the status is a rejection and
         ``fit_error`` says why, or it is an Error.
@@ -191,6 +198,7 @@ class SchedulingAlgorithm:
         diagnosis.node_statuses = result.statuses
         _note_plugins(diagnosis, result.statuses)
         result.fit_error = fit_error
+        result.status = self._ask_extenders(state, pod, result, diagnosis)
         if not len(result.feasible):
             result.status = unresolvable()
         return result
@@ -209,7 +217,27 @@ class SchedulingAlgorithm:
         if not status.is_success:
             return None, (row, status) if status.is_rejected else None
         every = NodeStatuses.scattered(len(nodes), only, statuses)
-        return ScheduleResult(nodes, Status(), every, only, evaluated=1), None
+        hit = ScheduleResult(nodes, Status(), every, only, evaluated=1)
+        if not self._ask_extenders(state, pod, hit, Diagnosis()).is_success:
+            return None, None
+        if not len(hit.feasible):
+            return None, (row, every[row]) if every[row].reasons else None
+        return hit, None
+
+    def _ask_extenders(
+        self, state: CycleState, pod: Pod, found: ScheduleResult, diagnosis: Diagnosis
+    ) -> Status:
+        """Leave those feasible nodes that the filter extenders leave; Success or an Error."""
+        if not self._extenders.has_filters or not len(found.feasible):
+            return Status()
+        assert found.statuses is not None
+        left = self._extenders.filter(
+            pod, found.nodes, found.feasible, found.statuses, state.timings
+        )
+        if len(left.feasible) < len(found.feasible):
+            diagnosis.unschedulable_plugins.add(EXTENDER)
+        found.feasible, found.emptied = left.feasible, left.emptied
+        return left.status
 
     def _full_pass(
         self,
@@ -241,7 +269,8 @@ class SchedulingAlgorithm:
     def _nodes_to_find(self, framework: Framework, count: int, percentage: int) -> int:
         if self._every_node:
             return count
-        if not framework.score_plugins:
+        asks = self._extenders.has_filters or self._extenders.has_prioritizers
+        if not framework.score_plugins and not asks:
             return min(1, count)  # any node is as good as the next
         return num_feasible_nodes_to_find(count, percentage)
 
@@ -278,6 +307,8 @@ class SchedulingAlgorithm:
     ) -> ScheduleResult:
         nodes, rows = found.nodes, found.feasible
         feasible = nodes if len(rows) == len(nodes) else nodes.subset(rows)
+        if found.emptied:
+            feasible = EmptiedNodes(nodes.table, rows)
         status = framework.run_pre_score(state, pod, feasible)
         if not status.is_success:
             found.status = status
@@ -286,6 +317,10 @@ class SchedulingAlgorithm:
         if scores is None:
             found.status = status
             return found
+        if self._extenders:
+            if not framework.score_plugins:
+                scores.total[:] = 0  # what extenders say is not added to "all alike"
+            scores = self._extenders.prioritize(pod, nodes, rows, scores, state.timings)
         found.scores = scores
         highest = int(scores.total.max())
         tied = rows[scores.total == highest]

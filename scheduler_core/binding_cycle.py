@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
+from scheduler_core.extender import Extenders
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.status import Status, error
@@ -29,11 +30,16 @@ class BindingCycle:
     """
 
     def __init__(
-        self, executor: Executor, post: Callable[[BindingDone], None], pre_binds: PreBinds
+        self,
+        executor: Executor,
+        post: Callable[[BindingDone], None],
+        pre_binds: PreBinds,
+        extenders: Extenders,
     ) -> None:
         self._executor = executor
         self._post = post
         self._pre_binds = pre_binds
+        self._extenders = extenders
 
     def start(self, cycle: PodCycle) -> None:
         """Hand the cycle to the executor."""
@@ -60,8 +66,9 @@ class BindingCycle:
             status = self._pre_bind(cycle, working)
             if not status.is_success:
                 return status
-        # 2. Bind.
-        status = framework.run_bind(state, pod, node)
+        # 2. Bind: an extender that does it comes before the plugins.
+        bound = self._extenders.bind(pod, node, state.timings)
+        status = framework.run_bind(state, pod, node) if bound is None else bound
         if not status.is_success:
             return status
         # 3. Tell.

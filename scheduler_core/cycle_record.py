@@ -26,6 +26,9 @@ from scheduler_core.records import (
 #: How many of the best nodes a CycleRecord carries.
 BEST_NODES = 20
 
+#: An extender may drop a node without a word.
+NO_REASON = "no reason given"
+
 MANUAL_APPROVAL = "ManualApproval"
 REQUESTED_BY = "kubesched.io/requested-by"
 
@@ -79,7 +82,7 @@ def rejections(cycle: PodCycle) -> tuple[Rejection, ...]:
     counts: dict[tuple[str, str, bool], int] = {}
     for status, count in result.statuses.counts():
         resolvable = status.code is Code.UNSCHEDULABLE
-        for reason in status.reasons:
+        for reason in status.reasons or (NO_REASON,):
             key = (status.plugin, reason, resolvable)
             counts[key] = counts.get(key, 0) + count
     rows = [Rejection(plugin, reason, n, can) for (plugin, reason, can), n in counts.items()]
@@ -111,7 +114,7 @@ def _node_scores(scores: NodePluginScores, column: int, node: str) -> NodeScores
         name: (
             int(scores.raw[i, column]),
             int(scores.normalized[i, column]),
-            int(scores.normalized[i, column] * scores.weights[i]),
+            scores.weighted(i, column),
         )
         for i, name in enumerate(scores.plugins)
     }
@@ -161,7 +164,7 @@ def _rejection_ids(cycle: PodCycle, n: int) -> tuple[np.ndarray, tuple[tuple[str
     ids = result.statuses.ids
     table = result.statuses.table
     absent = result.statuses.absent_status
-    reasons = [(s.plugin, ", ".join(s.reasons), s.code.label) for s in table[1:]]
+    reasons = [(s.plugin, ", ".join(s.reasons) or NO_REASON, s.code.label) for s in table[1:]]
     rejection = ids - 1
     if absent.reasons:
         reasons.append((absent.plugin, ", ".join(absent.reasons), absent.code.label))

@@ -25,6 +25,7 @@ from scheduler_core.config import SchedulerConfiguration
 from scheduler_core.cycle_record import binding_record, cycle_record
 from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.executor import InlineExecutor
+from scheduler_core.extender import Extenders
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
@@ -102,7 +103,8 @@ class Scheduler:
         executor: where binding cycles run; default: inline.
 
     Raises:
-        ProfileError: the configuration names plugins that do not exist or refuse their arguments.
+        ProfileError: the configuration names plugins that do not exist or refuse their arguments,
+            or certificates of an extender that cannot be used.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class Scheduler:
         self.informers = Informers()
         self.waiting_pods = WaitingPodsMap()
         self._writer = ApiWriter(cluster, executor)
+        self._extenders = Extenders(config.extenders)
         services = self._services = Services(
             snapshot=self.snapshot,
             informers=self.informers,
@@ -146,6 +149,7 @@ class Scheduler:
             activate=self._activate,
             emit_event=self._writer.emit_event,
             background=self._run_in_background,
+            preemption_extenders=self._extenders.preemption,
             random=Random(self._options.seed),  # noqa: S311 - not for secrets
         )
         self.profiles = Profiles(config, config.registry, services)
@@ -153,7 +157,10 @@ class Scheduler:
             self.profiles.queue_sort.less,
             self._clock,
             pre_enqueue=self.profiles.pre_enqueue_plugins(),
-            hints=self.profiles.queueing_hints(),
+            hints={
+                name: {**hints, **self._extenders.queueing_hints()}
+                for name, hints in self.profiles.queueing_hints().items()
+            },
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             pods=self.informers.informer("Pod"),
@@ -172,8 +179,9 @@ class Scheduler:
         algorithm = SchedulingAlgorithm(
             tie_breaker or SeededRandom(),
             score_single_node=self._options.score_single_node,
+            extenders=self._extenders,
         )
-        self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds)
+        self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds, self._extenders)
         self.waiting_room = WaitingRoom(
             self.waiting_pods,
             self.informers.informer("PodGroup"),
@@ -224,6 +232,7 @@ class Scheduler:
         self._subscriptions.clear()
         self._services.is_stopping = True
         self._executor.shutdown(wait=True)
+        self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
 

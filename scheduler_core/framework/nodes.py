@@ -71,6 +71,10 @@ class NodeInfos(Sequence[NodeInfo]):
         """The entries of a table column (first axis: nodes) that belong to these nodes."""
         return column if self.rows is None else column[self.rows]
 
+    def gather_sums(self, column: NDArray[np.generic]) -> NDArray[np.generic]:
+        """``gather`` for a column that sums up what is on each node: pods and what they ask for."""
+        return self.gather(column)
+
     @property
     def resources(self) -> tuple[str, ...]:
         """Names of the columns of ``allocatable`` and ``requested``."""
@@ -88,17 +92,17 @@ class NodeInfos(Sequence[NodeInfo]):
     @property
     def requested(self) -> Int64:
         """int64, shape (n, r): sums over the pods on each node."""
-        return self.gather(self.table.column_requested)  # type: ignore[return-value]
+        return self.gather_sums(self.table.column_requested)  # type: ignore[return-value]
 
     @property
     def nonzero_requested(self) -> Int64:
         """int64, shape (n, 2): millicores and bytes with the 100m / 200Mi defaults."""
-        return self.gather(self.table.column_nonzero)  # type: ignore[return-value]
+        return self.gather_sums(self.table.column_nonzero)  # type: ignore[return-value]
 
     @property
     def pod_count(self) -> Int64:
         """int64, shape (n,)."""
-        return self.gather(self.table.column_pods)  # type: ignore[return-value]
+        return self.gather_sums(self.table.column_pods)  # type: ignore[return-value]
 
     @property
     def allowed_pod_number(self) -> Int64:
@@ -400,6 +404,48 @@ class NodeSubset(NodeInfos):
     @property
     def rows(self) -> Rows:
         return self._rows
+
+
+class EmptiedNodes(NodeSubset):
+    """Some rows of a table, each as if nothing was on its node: no pods, ports, claims, images.
+
+    Their labels, taints and allocatable resources are as they are, and so is what a plugin counts
+    over ``table``. kube-scheduler 1.36 scores on such nodes after an extender has sent nodes back.
+    """
+
+    __slots__ = ("_bare",)
+
+    def __init__(self, table: NodeTable, rows: Rows) -> None:
+        super().__init__(table, rows)
+        self._bare: list[NodeInfo] | None = None
+
+    @property
+    def _infos(self) -> list[NodeInfo]:
+        if self._bare is None:
+            self._bare = [NodeInfo(self._table[int(row)].node) for row in self._rows]
+        return self._bare
+
+    @overload
+    def __getitem__(self, index: int) -> NodeInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[NodeInfo]: ...
+    def __getitem__(self, index: int | slice) -> NodeInfo | Sequence[NodeInfo]:
+        return self._infos[index]
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return iter(self._infos)
+
+    def gather_sums(self, column: NDArray[np.generic]) -> NDArray[np.generic]:
+        return np.zeros_like(self.gather(column))
+
+    def derived(
+        self, name: str, compute: Callable[[NodeInfo], V | None]
+    ) -> tuple[Int32, Sequence[V]]:
+        column = InternedColumn([compute(info) for info in self._infos])
+        return column.codes, column.values
+
+    def subset(self, rows: Rows) -> NodeInfos:
+        return EmptiedNodes(self._table, self._rows[rows])
 
 
 def _label(info: NodeInfo, key: str) -> str | None:

@@ -27,6 +27,9 @@ class NodePluginScores:
 
     ``raw`` and ``normalized`` are int64, shape (p, n); ``weights`` int64, shape (p,); ``total``
     int64, shape (n,): sum of normalised x weight, plus what extenders add.
+
+    Extenders that scored are the last e entries of ``plugins``. What they add may be more than
+    their normalised score tells, which goes to 100: ``extender_points``, int64, shape (e, n).
     """
 
     plugins: tuple[str, ...]
@@ -34,6 +37,15 @@ class NodePluginScores:
     raw: NDArray[np.int64]
     normalized: NDArray[np.int64]
     total: NDArray[np.int64]
+    extender_points: NDArray[np.int64] | None = None
+
+    def weighted(self, row: int, column: int) -> int:
+        """What plugin ``row`` adds to the total of node ``column``."""
+        points = self.extender_points
+        first = len(self.plugins) - (0 if points is None else len(points))
+        if points is not None and row >= first:
+            return int(points[row - first, column])
+        return int(self.normalized[row, column] * self.weights[row])
 
 
 def run_pre_score(
@@ -87,7 +99,8 @@ def run_score(
         state.timings.add_plugin("NormalizeScore", plugin.name, perf_counter() - scored)
         if not status.is_success:
             return None, status
-    total = weights @ normalized if active else np.ones(n, dtype=np.int64)
+    # Without any Score plugin every node is worth the same; if all of them skipped, nothing.
+    total = weights @ normalized if plugins else np.ones(n, dtype=np.int64)
     state.timings.add_point("Score", perf_counter() - started)
     names = tuple(plugin.name for plugin, _ in active)
     return NodePluginScores(names, weights, raw, normalized, total), SUCCESS

@@ -41,15 +41,15 @@ def allocatable_column(nodes: NodeInfos, resource: str) -> Int64:
 
 def requested_column(nodes: NodeInfos, resource: str) -> Int64:
     """int64, shape (n,): the sum of the pods' requests on every node."""
-    return _column(nodes, nodes.table.column_requested, nodes.resource_index(resource))
+    return _sums(nodes, nodes.table.column_requested, nodes.resource_index(resource))
 
 
 def nonzero_requested_column(nodes: NodeInfos, resource: str) -> Int64:
     """int64, shape (n,): ``nonzero_requested`` of every node."""
     if resource == CPU:
-        return _column(nodes, nodes.table.column_nonzero, 0)
+        return _sums(nodes, nodes.table.column_nonzero, 0)
     if resource == MEMORY:
-        return _column(nodes, nodes.table.column_nonzero, 1)
+        return _sums(nodes, nodes.table.column_nonzero, 1)
     return requested_column(nodes, resource)
 
 
@@ -58,6 +58,12 @@ def _column(nodes: NodeInfos, matrix: Int64, index: int) -> Int64:
         return np.zeros(len(nodes), dtype=np.int64)
     # One column is taken before rows are gathered: a subset then copies n numbers, not n x r.
     return cast(Int64, nodes.gather(matrix[:, index]))
+
+
+def _sums(nodes: NodeInfos, matrix: Int64, index: int) -> Int64:
+    if index < 0:
+        return np.zeros(len(nodes), dtype=np.int64)
+    return cast(Int64, nodes.gather_sums(matrix[:, index]))
 
 
 def counts_for_scoring(resource: str, own: int) -> bool:
