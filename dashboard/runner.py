@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Final
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from dashboard import configuration, hosted, leases, runs
 from dashboard.carriage import Carriage, Surroundings
@@ -83,6 +83,8 @@ class RunLoop:
             or keeper.lost.is_set()
             or self._fenced.is_set()
             or self._desired == _STOPPED
+            # Its owner has closed the cluster, or made another one of it: this one is deaf.
+            or hosted.find(self._run.cluster_id) is not self._sandbox
         )
 
     def _follow_wish(self, scheduler: Scheduler, fence: leases.Fence) -> None:
@@ -203,19 +205,25 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
         except leases.FencedError as error:
             logger.warning("run %s: %s", run_id, error)
             return True
+        except (OperationalError, InterfaceError) as error:
+            # A database that is away comes back; then somebody carries the run again.
+            logger.warning("run %s: database away: %s", run_id, error)
+            return True
         except Exception as error:
             logger.exception("run %s failed", run_id)
             _tell(run_id, SchedulerRun.State.FAILED, f"Scheduler failed: {error!r}", keeper)
             raise
-        _tell(run_id, *_farewell(run_id), keeper)
+        _say_farewell(run_id, keeper)
     return True
 
 
-def _farewell(run_id: int) -> tuple[str, str]:
-    wanted = SchedulerRun.objects.values_list("desired_state", flat=True).get(pk=run_id)
+def _say_farewell(run_id: int, keeper: LeaseKeeper) -> None:
+    wanted, state = SchedulerRun.objects.values_list("desired_state", "state").get(pk=run_id)
     if wanted == _STOPPED:
-        return SchedulerRun.State.STOPPED, ""
-    return SchedulerRun.State.PENDING, "The worker was stopped; the next one goes on."
+        _tell(run_id, SchedulerRun.State.STOPPED, "", keeper)
+    elif state != SchedulerRun.State.FAILED:  # the sandbox failed, and said so on its runs
+        text = "The worker was stopped; the next one goes on."
+        _tell(run_id, SchedulerRun.State.PENDING, text, keeper)
 
 
 def _tell(run_id: int, state: str, message: str, keeper: LeaseKeeper) -> None:
