@@ -12,6 +12,7 @@ LOCAL_COMMANDS = frozenset(
         "capacity",
         "check_config",
         "demo",
+        "evaluate",
         "help",
         "import_manifests",
         "import_trace",
