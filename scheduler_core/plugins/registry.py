@@ -1,9 +1,9 @@
 """The plugins that come with the scheduler.
 
 So far these default plugins of kube-scheduler 1.36, in the order of its default profile, and two
-that a configuration has to name. The volume plugins, PodTopologySpread, InterPodAffinity,
-DynamicResources and NodeDeclaredFeatures are not among them yet (issue 3); a
-default profile consists of those default plugins that the registry has.
+that a configuration has to name. The volume plugins, DynamicResources and NodeDeclaredFeatures are
+not among them yet (issue 3); a default profile consists of those default plugins that the registry
+has.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.image_locality import ImageLocality
+from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.node_affinity import NodeAffinity
 from scheduler_core.plugins.node_name import NodeName
@@ -25,6 +26,7 @@ from scheduler_core.plugins.noderesources.balanced_allocation import (
     NodeResourcesBalancedAllocation,
 )
 from scheduler_core.plugins.noderesources.fit import NodeResourcesFit
+from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.plugins.taint_toleration import TaintToleration
@@ -40,6 +42,8 @@ IN_TREE: Final[tuple[type[Plugin], ...]] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    PodTopologySpread,
+    InterPodAffinity,
     DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,

@@ -140,7 +140,7 @@ class Model:
 
 
 def normalized(raw: Sequence[int]) -> list[int]:
-    lowest, highest = min(raw), max(raw)
+    lowest, highest = min(raw, default=0), max(raw, default=0)
     if lowest == highest:
         return [0] * len(raw)
     return [int(100.0 * (float(x - lowest) / float(highest - lowest))) for x in raw]

@@ -26,6 +26,8 @@ def test_the_default_profile_has_nothing_else() -> None:
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
@@ -42,6 +44,8 @@ def test_the_default_profile_has_nothing_else() -> None:
         ("NodeAffinity", "preFilter filter preScore score"),
         ("NodePorts", "preFilter filter"),
         ("NodeResourcesFit", "preFilter filter preScore score"),
+        ("PodTopologySpread", "preFilter filter preScore score"),
+        ("InterPodAffinity", "preFilter filter preScore score"),
         ("NodeResourcesBalancedAllocation", "preScore score"),
         ("ImageLocality", "score"),
         ("DefaultPreemption", "preEnqueue postFilter"),

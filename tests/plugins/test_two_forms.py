@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from scheduler_core.api import Pod
 from scheduler_core.framework.cycle_state import CycleState
-from scheduler_core.framework.interface import FilterPlugin, Plugin, PreScorePlugin, ScorePlugin
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.plugins.registry import IN_TREE
 from tests.plugins import strategies
@@ -105,11 +111,20 @@ def test_filter_forms_agree(
     handle, go_on = cluster
     plugins = list(_all_of(FilterPlugin, handle))
     for plugin in plugins:
-        filter_both(plugin, pod, handle.nodes)
+        _check_filter(plugin, pod, handle.nodes)
     go_on()  # columns that exist by now are refreshed row by row
     for plugin in plugins:
-        filter_both(plugin, pod, handle.nodes)
-        filter_both(plugin, pod, _subset(handle.nodes, order))
+        _check_filter(plugin, pod, handle.nodes)
+        _check_filter(plugin, pod, _subset(handle.nodes, order))
+
+
+def _check_filter(plugin: Any, pod: Pod, nodes: NodeInfos) -> None:
+    state = CycleState()
+    if isinstance(plugin, PreFilterPlugin):
+        _, status = plugin.pre_filter(state, pod, nodes.table)
+        if not status.is_success:
+            return
+    filter_both(plugin, pod, nodes, state)
 
 
 @settings(max_examples=100)
