@@ -20,11 +20,13 @@ from dashboard.sandbox_journal import DatabaseJournal
 from dashboard.workload_specs import InvalidWorkload, make_workload
 from scheduler_core.clock import RealClock
 from scheduler_core.cluster.driver import Driver
+from scheduler_core.cluster.ephemeral_claims import EphemeralClaimController
 from scheduler_core.cluster.kubelet import SandboxKubelet
 from scheduler_core.cluster.pod_group_status import PodGroupController
 from scheduler_core.cluster.remote import SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import AS_FAST_AS_POSSIBLE, ScaledClock
+from scheduler_core.cluster.volume_controller import VolumeController
 from scheduler_core.workloads.base import WorkloadRunner
 
 logger = logging.getLogger(__name__)
@@ -91,16 +93,23 @@ class SandboxHost:
         stack: ExitStack,
     ) -> None:
         driver = Driver(clock, may_jump=entry.is_quiet)
-        kubelet = SandboxKubelet(cluster, wake=driver.wake)
-        groups = PodGroupController(cluster, wake=driver.wake)
-        parts: list[Any] = [kubelet, groups]
+        controllers = [
+            make(cluster, wake=driver.wake)
+            for make in (
+                SandboxKubelet,
+                PodGroupController,
+                EphemeralClaimController,
+                VolumeController,
+            )
+        ]
+        parts: list[Any] = [*controllers]
         row = self._sandbox
         workload = make_workload(self._id, row.workload, row.workload_state)
         if workload is not None:
             self._remember(workload.state())
             parts.append(WorkloadRunner(workload, cluster, self._remember))
-        stack.callback(kubelet.stop)
-        stack.callback(groups.stop)
+        for controller in controllers:
+            stack.callback(controller.stop)
         stack.callback(driver.stop)
         driver.start(parts)
 
