@@ -43,10 +43,12 @@ class _Part:
         """What a node scores whose domain has ``count`` matching pods."""
         return count * self.weight + float(self.constraint.max_skew - 1)
 
-    def terms(self) -> NDArray[np.float64]:
-        """``term`` of all ``counts``."""
-        counts = self.counts.astype(np.float64)
-        terms: NDArray[np.float64] = counts * self.weight + float(self.constraint.max_skew - 1)
+    def terms(self, nodes: NodeInfos) -> NDArray[np.float64]:
+        """float64, shape (n,): ``term`` of every node; of no use where it lacks the label."""
+        codes = nodes.label(self.constraint.topology_key)
+        counts = nodes.gather_sums(self.counts) if self.per_host else self.counts[codes]
+        floats = counts.astype(np.float64)
+        terms: NDArray[np.float64] = floats * self.weight + float(self.constraint.max_skew - 1)
         return terms
 
 
@@ -112,12 +114,8 @@ class SpreadScores:
         total = np.zeros(len(nodes), dtype=np.float64)
         for part in self._parts:
             codes = nodes.label(part.constraint.topology_key)
-            if part.per_host:
-                terms = nodes.gather(part.terms())
-            else:
-                terms = part.terms()[codes]
             # The order of additions is the reference's: it decides the last bit.
-            total = total + np.where(codes >= 0, terms, 0.0)
+            total = total + np.where(codes >= 0, part.terms(nodes), 0.0)
         total[self.ignored(nodes)] = 0.0
         whole = np.trunc(total)
         # Half away from zero; np.round would go to the even neighbour.
