@@ -6,31 +6,22 @@ answers have the format of the recorded vectors (tests/data/vectors/README.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from random import Random
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from scheduler_core.algorithm import ScheduleResult, SchedulingAlgorithm, SmallestName
 from scheduler_core.api import KubeObject, Node, Pod
-from scheduler_core.backend.cache import Cache
-from scheduler_core.backend.informers import Informers
-from scheduler_core.backend.queue.nominator import PodNominator
-from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.clock import RealClock
-from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import SchedulerConfiguration
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.preemption import Preemption
-from scheduler_core.framework.runtime.framework import Framework, Services
-from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
+from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.types import Candidate
+from scheduler_core.library import StandaloneFramework, framework_for, identified
 from scheduler_core.plugins.default_preemption import PREEMPTION_STATE
 from scheduler_core.ports import Clock, Json
-from scheduler_core.profile import Profiles
 
 __all__ = ["Evaluation", "UnknownPod"]
-
-R = TypeVar("R")
 
 
 class UnknownPod(LookupError):
@@ -56,54 +47,25 @@ class Evaluation:
         config: SchedulerConfiguration,
         clock: Clock | None = None,
     ) -> None:
-        clock = clock or RealClock()
-        self._informers = Informers()
-        self._nominator = PodNominator()
-        snapshot = self._take_in(objects)
-        self._profiles = Profiles(
-            config,
-            config.registry,
-            Services(
-                snapshot=snapshot,
-                informers=self._informers,
-                waiting_pods=WaitingPodsMap(),
-                cluster=SandboxCluster(clock),  # an empty one: nothing is asked of it
-                clock=clock,
-                activate=_activate_nobody,
-                emit_event=_tell_nobody,
-                nominator=self._nominator,
-                background=_leave_undone,
-                random=Random(0),  # noqa: S311 - not for secrets
-            ),
-        )
+        objects = tuple(objects)
+        self._nodes = [obj for obj in objects if isinstance(obj, Node)]
+        alive = (obj for obj in objects if isinstance(obj, Pod) and not obj.is_terminal)
+        self._pods = {pod.key: identified(pod) for pod in alive}
+        self._others = [obj for obj in objects if not isinstance(obj, Node | Pod)]
+        self._config = config
+        self._clock = clock or RealClock()
         self._algorithm = SchedulingAlgorithm(
             SmallestName(), score_single_node=True, every_node=True
         )
-
-    def _take_in(self, objects: Iterable[KubeObject]) -> Snapshot:
-        for obj in objects:
-            if not (isinstance(obj, Pod) and obj.is_terminal):
-                self._informers.informer(type(obj).__name__).set(obj)
-        cache = Cache()
-        for node in self._informers.informer("Node").list():
-            assert isinstance(node, Node)
-            cache.add_node(node)
-        for pod in self._pods():
-            if pod.is_assigned:
-                cache.add_pod(pod)
-            else:
-                self._nominator.add(pod)
-        snapshot = Snapshot()
-        snapshot.update(cache)
-        return snapshot
-
-    def _pods(self) -> list[Pod]:
-        return [pod for pod in self._informers.informer("Pod").list() if isinstance(pod, Pod)]
+        self._known = {profile.scheduler_name for profile in config.profiles}
+        self._first = config.profiles[0].scheduler_name
+        self._frameworks: dict[str, StandaloneFramework] = {}
+        self._framework(self._first)  # a plugin that refuses its arguments does so at once
 
     @property
     def pending(self) -> tuple[str, ...]:
         """ "namespace/name" of every pod without a node, in the order of the objects."""
-        return tuple(pod.key for pod in self._pods() if not pod.is_assigned)
+        return tuple(pod.key for pod in self._pods.values() if not pod.is_assigned)
 
     def evaluate(self, key: str) -> Json:
         """The answer for the pod "namespace/name". Every node is looked at, whatever the profile's
@@ -112,8 +74,8 @@ class Evaluation:
         Raises:
             UnknownPod: it is not there, or has a node already.
         """
-        pod = self._informers.informer("Pod").get(key)
-        if not isinstance(pod, Pod):
+        pod = self._pods.get(key)
+        if pod is None:
             raise UnknownPod(f"there is no pod {key}")
         if pod.is_assigned:
             raise UnknownPod(f"pod {key} runs on node {pod.node_name} already")
@@ -133,8 +95,20 @@ class Evaluation:
         return answer
 
     def _framework(self, scheduler_name: str) -> Framework:
-        known = self._profiles.get(scheduler_name)
-        return next(iter(self._profiles.values())) if known is None else known
+        """The profile of that name, or the first; each looks at the state with its own plugins."""
+        name = scheduler_name if scheduler_name in self._known else self._first
+        if name not in self._frameworks:
+            pods = self._pods.values()
+            self._frameworks[name] = framework_for(
+                self._nodes,
+                pods,
+                self._others,
+                config=self._config,
+                profile=name,
+                clock=self._clock,
+            )
+            _ = self._frameworks[name].nodes  # has them taken into the snapshot
+        return self._frameworks[name].framework
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -224,18 +198,3 @@ def _unschedulable_plugins(result: ScheduleResult) -> list[str]:
         return []
     diagnosis = result.fit_error.diagnosis
     return sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins)
-
-
-# -- nothing happens -------------------------------------------------------------------------------
-
-
-def _leave_undone(key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
-    """Evictions and patches stay thoughts."""
-
-
-def _activate_nobody(pods: Mapping[str, Pod]) -> None:
-    """There is no queue."""
-
-
-def _tell_nobody(*args: Any, **kwargs: Any) -> None:
-    """There is nobody to read events."""
