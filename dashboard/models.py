@@ -432,11 +432,8 @@ class WaitingPod(models.Model):
             )
         ]
         indexes: ClassVar = [
-            models.Index(
-                fields=["run", "pod_group"],
-                condition=Q(state__in=["waiting", "sent"]),
-                name="waitingpod_open",
-            ),
+            # Over all rows: SQLite does not use a partial index where states are parameters.
+            models.Index(fields=["run", "state", "uid"], name="waitingpod_state"),
             models.Index(fields=["run", "commit_seq"], name="waitingpod_commit"),
         ]
 

@@ -112,10 +112,10 @@ def decide(
 
 
 def _chosen(run: SchedulerRun, ids: Sequence[int], pod_group: str) -> QuerySet[WaitingPod]:
-    rows = WaitingPod.objects.filter(run=run).order_by("pk")
+    rows = WaitingPod.objects.filter(run=run)
     if pod_group:
-        return rows.filter(pod_group=pod_group, state__in=WaitingPod.OPEN)
-    return rows.filter(pk__in=ids)
+        return rows.filter(pod_group=pod_group, state__in=WaitingPod.OPEN).order_by("since", "pk")
+    return rows.filter(pk__in=ids).order_by("pk")
 
 
 def _send(

@@ -83,7 +83,8 @@ def waiting(run: SchedulerRun, since: int | None) -> frames.Frame:
         found = sorted(changed[:CHANGED_WAITS], key=lambda row: row.pk)
     else:
         ended = rows.exclude(state__in=WaitingPod.OPEN).order_by("-commit_seq", "-pk")
-        found = [*ended[:ENDED_WAITS][::-1], *rows.filter(state__in=WaitingPod.OPEN)]
+        still_open = rows.filter(state__in=WaitingPod.OPEN).order_by("since", "pk")
+        found = [*ended[:ENDED_WAITS][::-1], *still_open]
     return frames.waiting_frame(
         run.pk, since or 0, run.commit_seq, commits.run_clock(run.pk), found
     )
@@ -114,7 +115,9 @@ def cycles(
     if before is not None:
         rows = rows.filter(sequence__lt=before)
     limit = max(1, min(limit, MOST_CYCLES))
-    newest = list(_with_matrix(rows).order_by("-sequence")[:limit])
+    # Lists show neither of these, and they are most of a row.
+    rows = _with_matrix(rows).defer("detail", "binding")
+    newest = list(rows.order_by("-sequence")[:limit])
     skipped = 0
     if since is not None and len(newest) == limit:
         skipped = rows.count() - limit

@@ -18,9 +18,11 @@ class WaitingWriter:
 
     def tell(self, record: WaitingPodRecord) -> None:
         """A wait began or went on, or ended."""
-        row = WaitingPod.objects.filter(
+        found = WaitingPod.objects.filter(
             run=self._run, uid=record.pod.uid, state__in=WaitingPod.OPEN
-        ).first()
+        )
+        # Ordered by the key SQLite would walk through every wait of the run.
+        row = found.order_by("since").first()
         if row is not None and row.since != record.since:
             self._end(row, WaitingPod.State.REMOVED, f"Scheduled again in cycle {record.cycle}.")
             row = None
