@@ -116,8 +116,8 @@ def cycles(
         rows = rows.filter(sequence__lt=before)
     limit = max(1, min(limit, MOST_CYCLES))
     # Lists show neither of these, and they are most of a row.
-    rows = _with_matrix(rows).defer("detail", "binding")
-    newest = list(rows.order_by("-sequence")[:limit])
+    light = _with_matrix(rows).defer("detail", "binding")
+    newest = list(light.order_by("-sequence")[:limit])
     skipped = 0
     if since is not None and len(newest) == limit:
         skipped = rows.count() - limit
