@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Final
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from dashboard import frames, groups, heatmap, retention
 from dashboard.leases import Fence, FencedError
@@ -236,6 +236,10 @@ class Recorder(Observer):
                 self._written()
                 self._prune()
                 self._pace(began)
+        except Exception:
+            # A bug. The run has to end: its scheduler would wait for ever for room in the queue.
+            logger.exception("run %s: the recorder failed", self._run_id)
+            self._abandon()
         finally:
             connection.close()
             with self._changed:
@@ -335,6 +339,9 @@ class Recorder(Observer):
 
     def _fence(self, error: FencedError) -> None:
         logger.warning("run %s: %s; nothing is written any more", self._run_id, error)
+        self._abandon()
+
+    def _abandon(self) -> None:
         with self._changed:
             self._fenced = True
             self._queue.clear()
@@ -356,7 +363,7 @@ class Recorder(Observer):
         self._next_prune = now + PRUNE_INTERVAL
         try:
             retention.prune_matrices(self._run_id)
-        except (OperationalError, InterfaceError) as error:
+        except DatabaseError as error:
             logger.warning("run %s: old matrices stay for now: %s", self._run_id, error)
 
     def _pace(self, began: float) -> None:

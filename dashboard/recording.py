@@ -116,6 +116,7 @@ class BatchWriter:
             if self._fence is not None:
                 self._fence.check()
             if RunState.objects.filter(run=self._run_id, last_batch=batch.name).exists():
+                self._remember(batch, cycles)
                 return None
             run = commits.next_commit(self._run_id, **_counters(batch))
             done = Committed(run, listing=listing, usage=usage)
@@ -136,6 +137,16 @@ class BatchWriter:
         if encoded:
             done.heatmap = _heatmap(run, encoded[-1])
         return done
+
+    def _remember(self, batch: Batch, cycles: Mapping[int, _Cycle]) -> None:
+        """Catch up with a batch that was committed although its writer was told otherwise. Its
+        frames were never made: the next ones must not look as if they followed older ones."""
+        self._last_cycles = self._last_samples = None
+        ends = {t.record.cycle: t.record for t in batch.told if isinstance(t.record, BindingRecord)}
+        rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=ends)
+        known = {*cycles, *rows.values_list("sequence", flat=True)}
+        early = {**self._early, **ends}
+        self._early = {cycle: end for cycle, end in early.items() if cycle not in known}
 
     # --- cycles -----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError
 
 from dashboard import leases, matrices, retention
 from dashboard.leases import Fence
@@ -512,6 +512,60 @@ def test_a_commit_that_was_cut_off_is_not_written_twice(
     assert recorder.flush()
     run.refresh_from_db()
     assert (run.scheduled, run.bound, run.commit_seq) == (1, 1, 1)
+
+
+def test_after_a_commit_that_was_cut_off_pages_see_a_gap_and_no_binding_is_forgotten(
+    run: SchedulerRun, make_recorder: Make, published: FakePublisher
+) -> None:
+    recorder = make_recorder(run, start=False)
+    writer = flaky(recorder, run)
+    recorder.cycle_finished(cycle(1))
+    recorder.start()
+    assert recorder.flush()
+    writer.after = [OperationalError("server closed the connection")]
+    recorder.binding_finished(binding(3))
+    recorder.cycle_finished(cycle(2))
+    assert recorder.flush()
+    recorder.cycle_finished(cycle(3))
+    assert recorder.flush()
+    frame = published.of("cycles")[-1]
+    assert (frame["from"], frame["seq"]) == (2, 3)
+    assert published.of("overview")[-1]["from"] == 2
+    assert SchedulingCycle.objects.get(run=run, sequence=3).bound
+
+
+def test_a_recorder_that_dies_ends_the_run_rather_than_stop_its_scheduler(
+    run: SchedulerRun, make_recorder: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(run_id: int) -> int:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(retention, "prune_matrices", broken)
+    told = threading.Event()
+    recorder = make_recorder(run, queue_limit=2, on_fenced=told.set)
+
+    def tell() -> None:
+        for number in range(1, 20):
+            recorder.cycle_finished(cycle(number))
+
+    telling = threading.Thread(target=tell)
+    telling.start()
+    telling.join(10)
+    assert not telling.is_alive()
+    assert told.wait(10)
+
+
+def test_matrices_that_cannot_be_pruned_are_tried_again(
+    run: SchedulerRun, make_recorder: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(run_id: int) -> int:
+        raise IntegrityError("still referenced")
+
+    monkeypatch.setattr(retention, "prune_matrices", refused)
+    recorder = make_recorder(run)
+    for number in (1, 2):
+        recorder.cycle_finished(cycle(number))
+        assert recorder.flush()
 
 
 def test_one_bad_record_does_not_hold_up_the_rest(
