@@ -46,7 +46,7 @@ _VERDICTS: Final = ("approve", "deny")
 _OUTCOMES: Final = tuple(SchedulingCycle.Outcome.values)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_POD_GROUP = re.compile(r"[^/]{1,253}/[^/]{1,253}")
+_POD_GROUP = re.compile(r"[^/\ud800-\udfff]{1,253}/[^/\ud800-\udfff]{1,253}")
 
 
 # --- topics ---------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def decide(request: HttpRequest, run_id: int) -> HttpResponse:
     verdict, comment = body.get("verdict"), body.get("comment", "")
     if verdict not in _VERDICTS:
         errors["verdict"] = ['Must be "approve" or "deny".']
-    if not isinstance(comment, str) or len(comment) > MAX_COMMENT:
+    if not isinstance(comment, str) or not _is_text(comment) or len(comment) > MAX_COMMENT:
         errors["comment"] = [f"Must be text of at most {MAX_COMMENT} characters."]
     target = _target(body, errors)
     if errors:

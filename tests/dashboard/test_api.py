@@ -406,6 +406,12 @@ def test_odd_questions_are_400(run: SchedulerRun, as_viewer: Client, path: str, 
             {"verdict": "deny", "pods": [1], "comment": "x" * 1001}, "comment", id="long comment"
         ),
         pytest.param({"verdict": "deny", "pods": [1], "comment": {}}, "comment", id="odd comment"),
+        pytest.param(
+            {"verdict": "deny", "pods": [1], "comment": "a\ud800b"},
+            "comment",
+            id="half a character",
+        ),
+        pytest.param({"verdict": "deny", "pod_group": "a/\ud800"}, "pod_group", id="half a name"),
     ],
 )
 def test_odd_decisions_name_the_field(
