@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import urllib3
 from urllib3 import exceptions as http
@@ -34,6 +35,7 @@ LONGEST_TIMEOUT: Final = 3_600.0
 KEPT_CONNECTIONS: Final = 8
 
 _CHUNK: Final = 2**16
+_USER: Final = re.compile(r"//[^/]*@")
 _OK: Final = 200
 _AS_GET: Final = frozenset({301, 302, 303})
 _AS_IS: Final = frozenset({307, 308})
@@ -41,8 +43,7 @@ _AS_IS: Final = frozenset({307, 308})
 
 def shown_url(url: str) -> str:
     """The URL without the user and password that it may hold."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return _USER.sub("//", url, count=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class ExtenderClient:
             maxsize=KEPT_CONNECTIONS,
             ssl_context=tls_context(config),
             server_hostname=server_name or None,
-            assert_hostname=False if is_insecure(config) else server_name or None,
+            assert_hostname=False if is_insecure(config) else None,
         )
         self._pools.pool_classes_by_scheme = {"http": DeadlinePool, "https": TLSDeadlinePool}
 
@@ -123,6 +124,8 @@ class ExtenderClient:
             raise ExtenderError(f'Post "{url}": {exc}') from exc
         except _Refused as exc:
             raise ExtenderError(str(exc)) from None
+        except http.NewConnectionError as exc:  # to urllib3 it is a timeout
+            raise ExtenderError(f'Post "{url}": {_why(exc)}') from exc
         except (http.TimeoutError, TimeoutError) as exc:
             raise ExtenderError(too_late) from exc
         except Exception as exc:
@@ -178,10 +181,11 @@ class _Refused(Exception):
 
 def _credentials(url: str) -> dict[str, str]:
     """User and password of a URL, as a header."""
-    parts = urlsplit(url)
-    if parts.username is None:
+    user = _USER.search(url)
+    if user is None:
         return {}
-    pair = f"{parts.username}:{parts.password or ''}"
+    name, _, password = user[0][2:-1].partition(":")
+    pair = f"{unquote(name)}:{unquote(password)}"
     return dict(urllib3.make_headers(basic_auth=pair))
 
 

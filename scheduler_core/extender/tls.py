@@ -53,9 +53,9 @@ def _has_ca(tls: ExtenderTLS) -> bool:
 
 
 def _load_ca(context: ssl.SSLContext, tls: ExtenderTLS) -> None:
+    pem = _content(tls.ca_data, tls.ca_file)
     try:
-        pem = _content(tls.ca_data, tls.ca_file).decode("ascii")
-        context.load_verify_locations(cadata=pem)
+        context.load_verify_locations(cadata=pem.decode("ascii"))
     except (ssl.SSLError, ValueError) as exc:
         raise TLSConfigError(f"unable to load root certificates: {_reason(exc)}") from exc
 
