@@ -229,7 +229,9 @@ class DatabasePermitInbox:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to listen and to poll."""
+        """Begin to listen and to poll. What was decided before is there when this returns: the
+        scheduler must not let a wait run out that was approved in time."""
+        self._look_if_possible()
         self._thread = threading.Thread(
             target=self._run, name=f"permits-{self._run_id}", daemon=True
         )
@@ -273,15 +275,18 @@ class DatabasePermitInbox:
             self._wake()
         return len(fresh)
 
+    def _look_if_possible(self) -> None:
+        try:
+            self.look()
+        except DatabaseError as error:
+            logger.warning("run %s: decisions cannot be read: %s", self._run_id, error)
+            connection.close()
+
     def _run(self) -> None:
         bell = _Doorbell(self._url, groups.permit_doorbell(self._run_id)) if self._url else None
         try:
             while not self._stop.is_set():
-                try:
-                    self.look()
-                except DatabaseError as error:
-                    logger.warning("run %s: decisions cannot be read: %s", self._run_id, error)
-                    connection.close()
+                self._look_if_possible()
                 if bell is None or not bell.wait(self._interval):
                     self._stop.wait(self._interval if bell is None else 0.0)
         finally:

@@ -323,6 +323,15 @@ def test_a_new_inbox_gets_what_was_decided_meanwhile(
     assert permits.DatabasePermitInbox(run.pk).look() == 0
 
 
+def test_what_was_decided_in_time_is_there_before_the_scheduler_looks_at_deadlines(
+    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+) -> None:
+    row = waiting(run)
+    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    inbox.start()
+    assert [decision.decision_id for decision in inbox.poll()] == [row.pk]
+
+
 def test_it_polls_by_itself(run: SchedulerRun, operator: User) -> None:
     woken = threading.Event()
     inbox = permits.DatabasePermitInbox(run.pk, wake=woken.set, interval=0.02)
