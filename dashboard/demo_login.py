@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET
 
 SALT = "kubesched.demo-login"
 MAX_AGE_SECONDS = 3600
+MAX_DIGITS = 19
 
 
 def make_token(username: str, run: str) -> str:
@@ -47,6 +48,6 @@ def demo_login(request: HttpRequest, token: str) -> HttpResponse:
 def _landing(request: HttpRequest) -> HttpResponse:
     """The run that the link names by number, else the list of clusters."""
     run = request.GET.get("run", "")
-    if run.isdecimal():
+    if run.isdecimal() and len(run) <= MAX_DIGITS:
         return redirect("overview", int(run))
     return redirect(settings.LOGIN_REDIRECT_URL)

@@ -32,6 +32,12 @@ def test_the_link_logs_in(client: Client, run: str) -> None:
     assert client.get("/").content == b"the page"
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "-1", "²", "x"])
+def test_a_link_to_no_run_leads_to_the_first_page(client: Client, run: str, number: str) -> None:
+    answer = client.get(f"/demo-login/{demo_login.make_token(ADMIN, run)}/", {"run": number})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+
+
 def test_the_link_does_not_switch_users(client: Client, run: str) -> None:
     client.force_login(User.objects.get(username=VIEWER))
 
