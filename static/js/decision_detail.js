@@ -1,6 +1,6 @@
 /** One cycle taken apart for its page. Pure. */
 
-const POINTS = ["PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve", "Permit", "Unreserve", "PreBind", "Bind", "PostBind"];
+const POINTS = ["PreFilter", "Filter", "ExtenderFilter", "PostFilter", "PreScore", "Score", "ExtenderPrioritize", "Reserve", "Permit", "Unreserve", "PreBind", "Bind", "PostBind"];
 
 /**
  * [{name, seconds, share, binding, plugins: [{name, seconds, share}]}] in the order of a pod's way.

@@ -210,7 +210,6 @@ def test_nobody_listens(call: Callable[..., object]) -> None:
     [
         pytest.param("", 'Post "/filter": unsupported protocol scheme ""', id="no url"),
         pytest.param("ftp://h", 'unsupported protocol scheme "ftp"', id="another scheme"),
-        pytest.param("http://no.such.host.invalid", "no such host", id="unknown host"),
         pytest.param("http://", 'Post "http:/', id="no host"),
         pytest.param("http://[::1", "", id="not a url"),
     ],
@@ -219,6 +218,18 @@ def test_urls_that_lead_nowhere(call: Callable[..., object], url: str, text: str
     with pytest.raises(ExtenderError) as failure:
         call(url)
     assert text in str(failure.value)
+
+
+def test_a_host_that_nobody_knows(
+    call: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ExtenderError) as failure:
+        call("http://extender.test")
+    assert str(failure.value) == 'Post "http://extender.test/filter": no such host'
 
 
 @pytest.mark.parametrize("code", [201, 204, 400, 404, 500, 503])
