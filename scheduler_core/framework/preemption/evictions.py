@@ -29,15 +29,21 @@ IN_MEMORY: Final = " (in kube-scheduler memory)."
 
 @dataclass(slots=True, eq=False)
 class _Eviction:
-    """One preemptor's eviction. ``pending``: calls under way; ``at_last_victim``: all others are
-    gone, so that it is enough to look at that one."""
+    """One preemptor's eviction.
+
+    Attributes:
+        pending: calls under way.
+        at_last_victim: the others have been evicted; it is enough to look at that one.
+        broken: a victim could not be evicted, so the last one is left alone.
+        try_again: the preemptor is to be activated at the end.
+    """
 
     preemptor: Pod
     node: str
     victims: list[Pod]
     pending: int = 0
     broken: bool = False
-    failed: bool = False
+    try_again: bool = False
     at_last_victim: bool = False
 
 
@@ -124,7 +130,7 @@ class Evictions:
     def _nomination_cleared(self, eviction: _Eviction, pod: Pod, outcome: bool | Exception) -> None:
         if isinstance(outcome, Exception):
             log.warning("the nomination of pod %s cannot be cleared: %s", pod.key, outcome)
-            eviction.failed = True
+            eviction.try_again = True
         self._one_done(eviction)
 
     def _evicted(self, eviction: _Eviction, victim: Pod, outcome: bool | Exception) -> None:
@@ -135,9 +141,12 @@ class Evictions:
                 eviction.preemptor.key,
                 outcome,
             )
-            eviction.failed = eviction.broken = True
+            eviction.try_again = eviction.broken = True
         elif outcome:
             self._tell(eviction, victim)
+        elif eviction.at_last_victim:
+            # Its leaving was seen while the preemptor was held; nothing else would wake it.
+            eviction.try_again = True
         self._one_done(eviction)
 
     def _tell(self, eviction: _Eviction, victim: Pod, how: str = "") -> None:
@@ -165,7 +174,7 @@ class Evictions:
         preemptor = eviction.preemptor
         if self._running.get(preemptor.uid) is eviction:
             del self._running[preemptor.uid]
-        if eviction.failed:
+        if eviction.try_again:
             self._handle.activate({preemptor.key: preemptor})
 
 
