@@ -1,7 +1,7 @@
 """A whole scheduler on a fake cluster in virtual time: the plugin author's test kit.
 
-h = Harness(nodes=[make_node("n1").capacity(cpu="4")], pods=[make_pod("p")])
-h.settle()
+h = Harness(nodes=[make_node("n1").capacity(cpu="4")])
+assert h.schedule(make_pod("p")).node == "n1"
 assert h.node_of("p") == "n1"
 """
 
@@ -130,6 +130,21 @@ class Harness:
             f"{c.pod.key} {c.outcome}: {c.message}" for c in self.observer.cycles[-6:]
         )
         raise AssertionError(f"no rest after {MAX_TURNS} turns; the last cycles:\n{story}")
+
+    def schedule(self, pod: Any) -> CycleRecord:
+        """Create a pod (a builder or JSON), let the scheduler come to rest, and say how the pod's
+        first scheduling cycle went: the node, the scores, or who turned it down and why.
+
+        Raises:
+            AssertionError: it was not tried: it is gated, or asks for another scheduler.
+        """
+        raw = pod.raw() if hasattr(pod, "raw") else pod
+        created = self.cluster.create("Pod", raw)["metadata"]
+        self.settle()
+        for cycle in self.cycles(created["name"], created["namespace"]):
+            if cycle.pod.uid == created["uid"]:
+                return cycle
+        raise AssertionError(f"pod {created['namespace']}/{created['name']} was not tried")
 
     def advance(self, seconds: float) -> None:
         """Let time pass, then settle."""

@@ -16,7 +16,7 @@ import pytest
 from examples.plugins.blinking_lights import LIGHTS, BlinkingLights
 from examples.plugins.prefer_node_label import PreferNodeLabel
 from scheduler_core.api import Node
-from scheduler_core.config import load_configuration, load_configuration_file
+from scheduler_core.config import load_configuration_file
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.errors import PluginConfigError
 from scheduler_core.plugins.registry import in_tree_registry
@@ -107,29 +107,6 @@ class TestConfigurations:
             assert "Coscheduling" in points[point]
         assert config.profiles[0].plugin_args["ManualApproval"]["timeoutSeconds"] == 900
 
-    def test_an_entry_point_is_used_by_name(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """What pip makes of the pyproject.toml in the documentation."""
-        info = tmp_path / "my_plugins-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-plugins\nVersion: 1.0\n")
-        table = next(text for kind, title, text in blocks() if kind == "toml")
-        group, entry = table.strip().splitlines()
-        assert group == '[project.entry-points."kubesched.plugins"]'
-        plain = entry.replace('"', "")
-        (info / "entry_points.txt").write_text(f"[kubesched.plugins]\n{plain}\n")
-        monkeypatch.syspath_prepend(str(tmp_path))
-        config = load_configuration(
-            '{"apiVersion": "kubescheduler.config.k8s.io/v1",'
-            ' "kind": "KubeSchedulerConfiguration", "profiles": [{"schedulerName": "s",'
-            ' "plugins": {"score": {"enabled": [{"name": "BlinkingLights"}]}}}]}',
-            in_tree_registry(),
-            dotted_plugins=False,
-        )
-        assert "BlinkingLights" in [ref.name for ref in config.profiles[0].plugins["score"]]
-        assert config.registry["BlinkingLights"].plugin_class is BlinkingLights
-
 
 def blocks() -> Iterator[tuple[str, str, str]]:
     """(language, title, text) of every code block of the documentation."""
@@ -145,7 +122,8 @@ def block_params(kind: str, *, titled: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "title, text", block_params("python", titled=True) + block_params("yaml", titled=True)
+    "title, text",
+    [param for kind in ("python", "yaml", "toml") for param in block_params(kind, titled=True)],
 )
 def test_files_are_documented_as_they_are(title: str, text: str) -> None:
     assert (ROOT / title).read_text(encoding="utf-8") == text

@@ -200,6 +200,12 @@ def test_limits_that_are_none(files: Path, count: str) -> None:
     assert "is not a whole number above 0" in refusal(files, "--max", count)
 
 
+def test_what_the_documentation_shows() -> None:
+    document = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    shown = document.split("```text\n")[1].split("```")[0]
+    assert run(ROOT / "examples" / "capacity", cluster="cluster.yaml") == shown
+
+
 class TestSandbox:
     @pytest.fixture
     def sandbox(self, db: None, settings: Any, tmp_path: Path) -> Iterator[SandboxCluster]:
