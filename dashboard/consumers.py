@@ -26,8 +26,9 @@ logger = logging.getLogger(__name__)
 NOT_LOGGED_IN: Final = 4401
 NOT_FOUND: Final = 4404
 BAD_TOPICS: Final = 4400
-#: Frames were lost: the page connects again and asks the database what it missed.
-TRY_AGAIN: Final = 1012
+#: Frames were lost: the page connects again and asks the database what it missed. (1012 would be
+#: the code for that, but a server may only send 1000 and those from 3000 on.)
+TRY_AGAIN: Final = 4012
 #: Seconds between two looks at whether frames were lost; it takes two to be sure.
 BEAT_SECONDS: Final = 5.0
 MAX_INT: Final = 2**63 - 1

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import redis
 from channels.layers import get_channel_layer
 from django.conf import settings
 
@@ -114,9 +115,11 @@ class Publisher:
         try:
             layer = self._layer()
             await layer.group_send(group, {"type": "relay.frame", "topic": topic, "frame": frame})
-        except Exception:
+        except Exception as error:
             if not self._failing:
-                logger.warning("frames cannot be sent; pages catch up later", exc_info=True)
+                away = isinstance(error, redis.RedisError | OSError)
+                words = "frames cannot be sent; pages catch up later: %s"
+                logger.warning(words, error, exc_info=not away)
             self._failing = True
             return
         self._failing = False
