@@ -14,7 +14,6 @@ from tests.e2e.product import PATIENCE, Product
 from tests.servers import Demo
 
 FAILED = pytest.StashKey[bool]()
-#: What is no accident in a log: these say at WARNING level that somebody was killed.
 TRACEBACK = re.compile(r"^Traceback \(most recent call last\)", re.MULTILINE)
 
 
@@ -53,7 +52,9 @@ def troubles(product: Product, before: dict[str, int]) -> list[str]:
     found = []
     for name, size in before.items():
         added = product.log(name)[size:]
-        found += [f"{name}: {added[m.start() : m.start() + 3000]}" for m in TRACEBACK.finditer(added)]
+        found += [
+            f"{name}: {added[m.start() : m.start() + 3000]}" for m in TRACEBACK.finditer(added)
+        ]
         found += [f"{name}: {line}" for line in added.splitlines() if "database is locked" in line]
     return found
 

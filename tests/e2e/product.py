@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import requests
@@ -22,6 +23,8 @@ from tests.servers import Demo
 PATIENCE = 45.0
 APPROVAL_LABEL = "kubesched.io/approval"
 REQUESTED_BY = "kubesched.io/requested-by"
+#: What a sandbox answers while nobody owns it.
+AWAY = (503, 504)
 PROCESSES = ("broker", "web", "loop-worker", "default-worker", "beat")
 
 Json = dict[str, Any]
@@ -91,15 +94,19 @@ class Product:
     def __init__(self, demo: Demo, passwords: dict[str, str] | None = None) -> None:
         self.demo = demo
         self.passwords = passwords or demo.passwords
-        self._sandboxes: list[RemoteSandbox] = []
+        self._sandboxes: dict[int, RemoteSandbox] = {}
+        self._people: list[Person] = []
 
     def close(self) -> None:
-        for sandbox in self._sandboxes:
+        for sandbox in self._sandboxes.values():
             sandbox.close()
+        for person in self._people:
+            person.session.close()
 
     # --- people -----------------------------------------------------------------------------
     def anonymous(self) -> Person:
-        return Person(self.demo.base_url)
+        self._people.append(Person(self.demo.base_url))
+        return self._people[-1]
 
     def person(self, name: str) -> Person:
         """admin or viewer, logged in."""
@@ -125,10 +132,15 @@ class Product:
 
     def sandbox(self, run: Run) -> RemoteSandbox:
         """Its objects, through the socket of whatever process owns it."""
-        folder = default_runtime_dir(self.demo.data_dir)
-        client = RemoteSandbox(folder / f"sandbox-{run.cluster}.sock", actor="tester")
-        self._sandboxes.append(client)
-        return client
+        if run.cluster not in self._sandboxes:
+            path = self.runtime_folder / f"sandbox-{run.cluster}.sock"
+            self._sandboxes[run.cluster] = RemoteSandbox(path, actor="tester")
+        return self._sandboxes[run.cluster]
+
+    @property
+    def runtime_folder(self) -> Path:
+        """Where the demo's sockets are."""
+        return default_runtime_dir(self.demo.data_dir)
 
     # --- database ---------------------------------------------------------------------------
     def rows(self, query: str, *values: Any) -> list[Json]:
@@ -200,10 +212,10 @@ def _created(sandbox: RemoteSandbox, obj: Json) -> bool:
     try:
         sandbox.create(obj["kind"], obj)
     except ApiError as error:
-        if error.code == 409:
-            return True
-        assert error.code in (503, 504), error
-        return False
+        if error.code in AWAY:
+            return False
+        if error.code != 409:
+            raise
     return True
 
 
@@ -214,8 +226,9 @@ def pods_of(sandbox: RemoteSandbox, prefix: str = "") -> list[Json]:
         try:
             return (sandbox.list("Pod").items,)
         except ApiError as error:
-            assert error.code in (503, 504), error
-            return None
+            if error.code in AWAY:
+                return None
+            raise
 
     (found,) = until(ask, "an answer of the sandbox")
     return [pod for pod in found if pod["metadata"]["name"].startswith(prefix)]

@@ -185,7 +185,9 @@ def test_one_gang_is_approved_another_denied_while_a_viewer_looks_on(
     ]
     assert {entry["username"] for entry in entries} == {"admin"}
     nodes_held = {row["name"]: row["node"] for row in product.waits(run, "allowed")}
-    assert nodes_held == {pod["metadata"]["name"]: node_of(pod) for pod in pods_of(sandbox, "train-")}
+    assert nodes_held == {
+        pod["metadata"]["name"]: node_of(pod) for pod in pods_of(sandbox, "train-")
+    }
 
 
 def test_one_pod_is_approved_and_a_late_second_word_says_who_was_first(
