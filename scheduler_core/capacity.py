@@ -1,8 +1,9 @@
 """How many more copies of a pod fit into a cluster, where, and what stops the next one.
 
 Copies are scheduled one after another, each counted on its node before the next one is tried, until
-one fits nowhere. Nothing is preempted for a copy, and nobody is asked for permission: scheduling
-gates, Permit plugins and the pods that wait for a node already are left out of account.
+one fits nowhere. The configuration's extenders are asked as in a real cycle. Nothing is preempted
+for a copy, and nobody is asked for permission: scheduling gates, Permit plugins and the pods that
+wait for a node already are left out of account.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -130,7 +132,8 @@ def capacity_of(
     template = pod_template(pod, snapshot.of_kind(PriorityClass), _profile_of(pod, config))
     profile = template["spec"]["schedulerName"]
     cluster = framework_for((), objects=snapshot.objects, config=config, profile=profile)
-    return copies_that_fit(cluster, template, limit=limit, progress=progress)
+    with closing(cluster):
+        return copies_that_fit(cluster, template, limit=limit, progress=progress)
 
 
 def copies_that_fit(

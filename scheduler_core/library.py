@@ -26,6 +26,7 @@ from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.clock import RealClock
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import SchedulerConfiguration, default_configuration
+from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos
@@ -72,7 +73,7 @@ def framework_for(
 
     Raises:
         UnknownProfile: the configuration has none of that name.
-        ProfileError: a plugin refuses its arguments.
+        ProfileError: a plugin refuses its arguments, an extender's certificates are no good.
         CacheError: a pod is there twice.
     """
     config = config or default_configuration(in_tree_registry())
@@ -85,8 +86,9 @@ def framework_for(
 class StandaloneFramework:
     """A profile's plugins and the cluster that they look at; made by ``framework_for``.
 
-    Changes take effect with the next question. Nothing is written anywhere, and no thread is
-    started. Not thread-safe.
+    Changes take effect with the next question. Nothing is written anywhere. ``filter`` and ``fits``
+    ask plugins alone; ``schedule`` asks the configuration's extenders too, over the network: then
+    ``close`` it in the end. Not thread-safe.
     """
 
     def __init__(
@@ -120,7 +122,14 @@ class StandaloneFramework:
         #: The profile's plugins by extension point, to be run one by one.
         self.framework: Framework = profiles[name]
         self._percentage = profiles.percentage(name)
-        self._algorithm = SchedulingAlgorithm(tie_breaker or SmallestName())
+        self._extenders = Extenders(config.extenders)
+        self._algorithm = SchedulingAlgorithm(
+            tie_breaker or SmallestName(), extenders=self._extenders
+        )
+
+    def close(self) -> None:
+        """Let go of the connections to extenders; there are none without extenders."""
+        self._extenders.close()
 
     # -- the cluster -----------------------------------------------------------------------------
 

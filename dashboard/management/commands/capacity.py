@@ -69,7 +69,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--config",
             metavar="FILE",
-            help="KubeSchedulerConfiguration (the one in the snapshot, or the default profile)",
+            help="KubeSchedulerConfiguration (the one in the snapshot without its extenders, or "
+            "the default profile)",
         )
         parser.add_argument(
             "--max",
@@ -169,11 +170,11 @@ def _config(name: str | None, snapshot: SnapshotFile) -> SchedulerConfiguration:
             return load_configuration_file(name, registry)
         if snapshot.scheduler_config is None:
             return default_configuration(registry)
-        # Somebody else's export: its plugins must be installed, it does not import what it names.
+        # Perhaps somebody else's export: it neither imports what it names (plugins must be
+        # installed) nor has this machine call addresses that stand in it.
+        own = {k: v for k, v in snapshot.scheduler_config.items() if k != "extenders"}
         source = f"{snapshot.source}: schedulerConfig"
-        return configuration_from(
-            snapshot.scheduler_config, registry, source=source, dotted_plugins=False
-        )
+        return configuration_from(own, registry, source=source, dotted_plugins=False)
     except InvalidConfiguration as error:
         hint = "" if name is not None else "\n--config takes another configuration"
         raise CommandError(listing(error) + hint) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ from scheduler_core.testing.builders import (
     make_priority_class,
 )
 from scheduler_core.testing.harness import Harness
+from tests.core.extender.conftest import extender
+from tests.core.extender.server import FakeExtender, keep
+
+__all__ = ["extender"]  # a fixture
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 GPU = "example.com/gpu"
@@ -177,6 +182,29 @@ def test_the_sample_of_nodes_is_the_same_too(percentage: int) -> None:
     assert dict(found.nodes) == placed
     everywhere = capacity(made, [], pod, limit=200)
     assert dict(everywhere.nodes) != placed, "the percentage made no difference: a useless test"
+
+
+class TestExtenders:
+    """A real HTTP extender; see tests/core/extender for what extenders may do wrong."""
+
+    def config(self, fake: FakeExtender) -> SchedulerConfiguration:
+        entry = {"urlPrefix": fake.url, "filterVerb": "filter", "nodeCacheCapable": True}
+        return configuration(extenders=[entry])
+
+    def test_are_asked(self, extender: Callable[..., FakeExtender]) -> None:
+        made = [make_node(name).capacity(cpu="2") for name in "ab"]
+        fake = extender({"filter": keep("b")})
+        found = capacity(made, [], make_pod("p").req(cpu="1"), config=self.config(fake))
+        assert dict(found.nodes) == {"b": 2}
+        assert found.message.startswith("0/2 nodes are available: ")
+
+    def test_one_that_is_dead_is_an_error(self, extender: Callable[..., FakeExtender]) -> None:
+        fake = extender({})
+        config = self.config(fake)
+        fake.stop()
+        found = capacity([make_node("a")], [], make_pod("p"), config=config)
+        assert (found.copies, found.stopped_by) == (0, "Error")
+        assert "/filter" in found.message
 
 
 # -- what is said ----------------------------------------------------------------------------------

@@ -132,6 +132,12 @@ class TestTheConfigurationInASnapshot:
         (files / "cluster.json").write_text(snapshot(schedulerConfig=self.unlimited))
         assert "at least 50" in run(files, "--max", "50")
 
+    def test_calls_nobody(self, files: Path) -> None:
+        nowhere = {"urlPrefix": "http://127.0.0.1:1/", "filterVerb": "filter"}
+        config = {**self.unlimited, "extenders": [nowhere]}
+        (files / "cluster.json").write_text(snapshot(schedulerConfig=config))
+        assert "at least 50" in run(files, "--max", "50")
+
     def test_imports_nothing(self, files: Path) -> None:
         path = "examples.plugins.blinking_lights:BlinkingLights"
         config = {
