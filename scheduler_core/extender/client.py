@@ -20,7 +20,7 @@ from scheduler_core.config.durations import format_duration
 from scheduler_core.config.types import Extender
 from scheduler_core.extender import wire
 from scheduler_core.extender.deadline import DeadlinePool, TLSDeadlinePool
-from scheduler_core.extender.errors import ExtenderError, cut
+from scheduler_core.extender.errors import ExtenderError
 from scheduler_core.extender.tls import is_insecure, tls_context
 
 __all__ = ["MAX_BODY", "Call", "ExtenderClient", "shown_url"]
@@ -220,7 +220,7 @@ def _why(exc: BaseException) -> str:
             return os.strerror(cause.errno).lower()
     if isinstance(exc, http.ProtocolError):
         return "the connection was closed before the answer was complete"
-    return cut(str(exc) or type(exc).__name__)
+    return str(exc) or type(exc).__name__
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:

@@ -11,10 +11,13 @@ __all__ = ["MAX_TEXT", "ExtenderError", "cut"]
 MAX_TEXT: Final = 2_048
 
 
-class ExtenderError(Exception):
-    """An extender did not answer, or not as it should. The text is for the pod's user."""
-
-
 def cut(text: str) -> str:
     """A text of an extender's, at most ``MAX_TEXT`` characters of it."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 4]} ..."
+
+
+class ExtenderError(Exception):
+    """An extender did not answer, or not as it should. The text, cut, is for the pod's user."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(cut(text))

@@ -129,7 +129,7 @@ def parse(body: bytes) -> object:
     except RecursionError:
         raise ExtenderError("the answer is not valid JSON: it is nested too deeply") from None
     except ValueError as exc:
-        raise ExtenderError(f"the answer is not valid JSON: {cut(str(exc))}") from None
+        raise ExtenderError(f"the answer is not valid JSON: {exc}") from None
 
 
 def _refuse(name: str) -> object:
@@ -148,7 +148,7 @@ def read_filter(reply: object) -> FilterReply:
         unresolvable=_reasons(
             fields.get("failedandunresolvablenodes"), "FailedAndUnresolvableNodes"
         ),
-        error=cut(_string(fields.get("error"), "Error")),
+        error=_string(fields.get("error"), "Error"),
     )
 
 
@@ -184,7 +184,7 @@ def read_bind(reply: object) -> str:
     Raises:
         ExtenderError: as ``read_filter``.
     """
-    return cut(_string(_fields(reply, "the answer").get("error"), "Error"))
+    return _string(_fields(reply, "the answer").get("error"), "Error")
 
 
 def _victims(value: object) -> VictimsReply:

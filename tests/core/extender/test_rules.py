@@ -173,8 +173,8 @@ def test_neither_names_nor_nodes_is_no_node(extender: Start) -> None:
     h = scheduler(entry(fake, "filter"))
     assert h.cycle("p").outcome is Outcome.UNSCHEDULABLE
     assert h.cycle("p").message == (
-        "0/3 nodes are available: preemption: 0/3 nodes are available: "
-        "3 Preemption is not helpful for scheduling."
+        "0/3 nodes are available: no new claims to deallocate, "
+        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
     )
 
 
@@ -679,7 +679,8 @@ def test_no_candidate_left(extender: Start) -> None:
     fake = extender({"preempt": {"NodeNameToMetaVictims": {}}})
     h = full_cluster(entry(fake, "preempt"))
     assert h.cycles("p")[0].message == (
-        "0/3 nodes are available: 3 Insufficient cpu. preemption: no candidate node for preemption"
+        "0/3 nodes are available: 3 Insufficient cpu. "
+        "no new claims to deallocate, preemption: no candidate node for preemption"
     )
 
 

@@ -193,6 +193,6 @@ def test_victims_of_the_wrong_kind(reply: Any) -> None:
 
 def test_long_texts_are_cut() -> None:
     long = "x" * 1_000_000
-    found = wire.read_filter({"Error": long, "FailedNodes": {"n1": long}})
-    assert len(found.error) == len(found.failed["n1"]) == MAX_TEXT
-    assert found.error.endswith(" ...")
+    found = wire.read_filter({"FailedNodes": {"n1": long}})
+    assert len(found.failed["n1"]) == len(str(ExtenderError(long))) == MAX_TEXT
+    assert found.failed["n1"].endswith(" ...")
