@@ -1,9 +1,7 @@
 """The plugins that come with the scheduler.
 
-So far these default plugins of kube-scheduler 1.36, in the order of its default profile, and two
-that a configuration has to name. The volume plugins, DynamicResources and NodeDeclaredFeatures are
-not among them yet (issue 3); a default profile consists of those default plugins that the registry
-has.
+The default plugins of kube-scheduler 1.36, in the order of its default profile, and two that a
+configuration has to name. DynamicResources turns pods with resource claims down.
 """
 
 from __future__ import annotations
@@ -15,13 +13,16 @@ from scheduler_core.framework.runtime.registry import Registry
 from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
 from scheduler_core.plugins.default_preemption import DefaultPreemption
+from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.node_affinity import NodeAffinity
+from scheduler_core.plugins.node_declared_features import NodeDeclaredFeatures
 from scheduler_core.plugins.node_name import NodeName
 from scheduler_core.plugins.node_ports import NodePorts
 from scheduler_core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler_core.plugins.noderesources.balanced_allocation import (
     NodeResourcesBalancedAllocation,
 )
@@ -30,6 +31,9 @@ from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.plugins.taint_toleration import TaintToleration
+from scheduler_core.plugins.volume_binding import VolumeBinding
+from scheduler_core.plugins.volume_restrictions import VolumeRestrictions
+from scheduler_core.plugins.volume_zone import VolumeZone
 
 __all__ = ["IN_TREE", "in_tree_registry"]
 
@@ -42,12 +46,18 @@ IN_TREE: Final[tuple[type[Plugin], ...]] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
     DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
+    NodeDeclaredFeatures,
     Coscheduling,
     ManualApproval,
 )

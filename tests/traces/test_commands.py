@@ -22,14 +22,17 @@ from scheduler_core.workloads.trace import TraceError, find_trace
 
 ROOT = Path(__file__).parents[2]
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-IN_VAIN = " preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+NONE = "0/4 nodes are available: 4"
+IN_VAIN = (
+    f"no new claims to deallocate, preemption: {NONE} Preemption is not helpful for scheduling."
+)
 PLACEMENTS = f"""\
 pod,node,feasible_nodes,score,best_nodes,message
 default/a,n0,4,462,4,
 default/b,n1,4,462,3,
 default/c,n3,1,462,1,
-default/d,,0,,0,0/4 nodes are available: 4 node(s) didn't match Pod's node affinity/selector.{IN_VAIN}
-default/e,,0,,0,0/4 nodes are available: 4 Insufficient cpu.{IN_VAIN}
+default/d,,0,,0,"{NONE} node(s) didn't match Pod's node affinity/selector. {IN_VAIN}"
+default/e,,0,,0,"{NONE} Insufficient cpu. {IN_VAIN}"
 default/f,n1,4,462,2,
 """
 

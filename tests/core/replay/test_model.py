@@ -91,7 +91,8 @@ def place(pod, machines):
         every = [reason for found in reasons.values() for reason in found]
         parts = sorted(f"{every.count(reason)} {reason}" for reason in set(every))
         none = f"0/{len(machines)} nodes are available:"
-        message = f"{none} {', '.join(parts)}. preemption: {none} {in_vain(pod, machines)}."
+        tried = f"no new claims to deallocate, preemption: {none} {in_vain(pod, machines)}."
+        message = f"{none} {', '.join(parts)}. {tried}"
         return "", 0, None, 0, message
     scores = {m.name: m.score(pod) for m in feasible}
     best = max(scores.values())

@@ -58,8 +58,9 @@ def test_every_column_of_a_placed_pod():
 def test_every_column_of_a_pod_that_does_not_fit():
     result = replay([node("a"), node("b", cpu="8")], [add(0, "p", cpu="5", memory="9Gi")])
     message = (
-        "0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient memory. preemption: "
-        "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: 1 Insufficient cpu, 2 Insufficient memory. no new claims to "
+        "deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for "
+        "scheduling."
     )
     assert result.placements == (Placement("default/p", "", 0, None, 0, message),)
     assert (result.placed, result.not_placed) == (0, 1)

@@ -132,8 +132,8 @@ FAILURES = [
         {"filter": unschedulable("full"), "post_filter": (None, unschedulable("nobody to evict"))},
         Outcome.UNSCHEDULABLE,
         "Unschedulable",
-        "0/2 nodes are available: 2 full. preemption: 0/2 nodes are available: 2 No preemption "
-        "victims found for incoming pod., nobody to evict",
+        "0/2 nodes are available: 2 full. no new claims to deallocate, preemption: 0/2 nodes are "
+        "available: 2 No preemption victims found for incoming pod., nobody to evict",
         {"Spy"},
         id="PostFilter adds its words without a period",
     ),
