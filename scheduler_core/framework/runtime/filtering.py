@@ -115,7 +115,9 @@ def _filter_nodes(
     plugin: FilterPlugin, state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> NodeStatuses:
     try:
-        return _checked(plugin.filter_nodes(state, pod, nodes), len(nodes))
+        return _with_named_errors(
+            _checked(plugin.filter_nodes(state, pod, nodes), len(nodes)), plugin
+        )
     except Exception as exc:
         return NodeStatuses.from_mask(np.ones(len(nodes), dtype=bool), _filter_error(plugin, exc))
 
@@ -128,9 +130,26 @@ def _checked(answer: object, nodes: int) -> NodeStatuses:
     return answer
 
 
+def _with_named_errors(statuses: NodeStatuses, plugin: FilterPlugin) -> NodeStatuses:
+    """What is neither Success nor a rejection is an Error that names the plugin."""
+    failed = [i for i, s in enumerate(statuses.table) if not (s.is_success or s.is_rejected)]
+    if not failed:
+        return statuses
+    named = NodeStatuses(len(statuses))
+    named.ids = statuses.ids
+    named.table = [
+        _unexpected(plugin, s) if i in failed else s for i, s in enumerate(statuses.table)
+    ]
+    return named
+
+
 def _filter_error(plugin: FilterPlugin, exc: BaseException) -> Status:
     text = f'running "{plugin.name}" filter plugin: {str(exc) or type(exc).__name__}'
     return error(text, plugin.name)
+
+
+def _unexpected(plugin: FilterPlugin, status: Status) -> Status:
+    return _filter_error(plugin, RuntimeError(status.message or f"returned {status.code.label}"))
 
 
 def run_filter_one(
@@ -147,7 +166,7 @@ def run_filter_one(
         if status.is_success:
             continue
         if not status.is_rejected:
-            return _filter_error(plugin, RuntimeError(status.message))
+            return _unexpected(plugin, status)
         return status.with_plugin(plugin.name)
     return SUCCESS
 
