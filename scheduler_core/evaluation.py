@@ -13,6 +13,7 @@ from scheduler_core.algorithm import ScheduleResult, SchedulingAlgorithm, Smalle
 from scheduler_core.api import KubeObject, Node, Pod
 from scheduler_core.clock import RealClock
 from scheduler_core.config import SchedulerConfiguration
+from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.preemption import Preemption
 from scheduler_core.framework.runtime.framework import Framework
@@ -37,8 +38,10 @@ class Evaluation:
         config: a pod is evaluated by the profile it names, or else by the first one.
         clock: the time of day, for pods that have not started yet.
 
+    The configuration's extenders are asked, over the network: then ``close`` it in the end.
+
     Raises:
-        ProfileError: a plugin refuses its arguments.
+        ProfileError: a plugin refuses its arguments, an extender's certificates are no good.
     """
 
     def __init__(
@@ -54,13 +57,20 @@ class Evaluation:
         self._others = [obj for obj in objects if not isinstance(obj, Node | Pod)]
         self._config = config
         self._clock = clock or RealClock()
+        self._extenders = Extenders(config.extenders)
         self._algorithm = SchedulingAlgorithm(
-            SmallestName(), score_single_node=True, every_node=True
+            SmallestName(), score_single_node=True, every_node=True, extenders=self._extenders
         )
         self._known = {profile.scheduler_name for profile in config.profiles}
         self._first = config.profiles[0].scheduler_name
         self._frameworks: dict[str, StandaloneFramework] = {}
         self._framework(self._first)  # a plugin that refuses its arguments does so at once
+
+    def close(self) -> None:
+        """Let go of the connections to extenders; there are none without extenders."""
+        self._extenders.close()
+        for standalone in self._frameworks.values():
+            standalone.close()
 
     @property
     def pending(self) -> tuple[str, ...]:

@@ -102,6 +102,7 @@ class StandaloneFramework:
         self._snapshot = Snapshot()
         self._informers = Informers()
         self._nominator = PodNominator()
+        self._extenders = Extenders(config.extenders)
         services = Services(
             snapshot=self._snapshot,
             informers=self._informers,
@@ -112,6 +113,7 @@ class StandaloneFramework:
             emit_event=_tell_nobody,
             nominator=self._nominator,
             background=_leave_undone,
+            preemption_extenders=self._extenders.preemption,
             random=Random(0),  # noqa: S311 - not for secrets
         )
         profiles = Profiles(config, config.registry, services)
@@ -122,7 +124,6 @@ class StandaloneFramework:
         #: The profile's plugins by extension point, to be run one by one.
         self.framework: Framework = profiles[name]
         self._percentage = profiles.percentage(name)
-        self._extenders = Extenders(config.extenders)
         self._algorithm = SchedulingAlgorithm(
             tie_breaker or SmallestName(), extenders=self._extenders
         )

@@ -13,7 +13,7 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +65,7 @@ class ScenarioReader:
 
     Args:
         config: used for every scenario instead of its own; None: the scenario's own
-            configuration, or else the default profile.
+            configuration without its extenders, or else the default profile.
     """
 
     def __init__(self, registry: Registry, config: SchedulerConfiguration | None = None) -> None:
@@ -130,8 +130,9 @@ class ScenarioReader:
     def _load_text(self, text: str) -> SchedulerConfiguration:
         if not text:
             return default_configuration(self._registry)
-        # Text that came with data does not get to import modules.
-        return load_configuration(text, self._registry, dotted_plugins=False)
+        # Text that came with data does not get to import modules, nor to call anybody.
+        config = load_configuration(text, self._registry, dotted_plugins=False)
+        return replace(config, extenders=())
 
 
 def text_lines(path: Path) -> Iterator[str]:

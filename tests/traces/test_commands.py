@@ -127,6 +127,14 @@ def test_the_example_configurations(small_trace, example, nodes):
     assert (found["a"], found["b"], found["f"]) == nodes
 
 
+def test_without_dynamic_resources_preemption_alone_speaks(small_trace, tmp_path):
+    """As the published placements were recorded."""
+    disabled = {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
+    config = config_file(tmp_path, plugins=disabled)
+    table = run("replay", *small_trace.arguments(), "--output", "-", "--config", config)
+    assert table == PLACEMENTS.replace("no new claims to deallocate, ", "").replace('"', "")
+
+
 def test_a_profile_of_another_name_gets_the_pods_too(small_trace, tmp_path):
     config = config_file(tmp_path, schedulerName="mine")
     assert (

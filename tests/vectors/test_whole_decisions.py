@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from scheduler_core.plugins.registry import in_tree_registry
 from tests.vectors.harness import DATA, FAMILIES, scenarios
 
 Answer = Mapping[str, Any]
@@ -69,11 +68,7 @@ def agreement_table(family: str, whole: int, answers: int, agreements: Counter[s
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_answer_is_as_recorded(
-    family: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
-) -> None:
-    if family == "volumes" and "VolumeBinding" not in in_tree_registry():
-        request.applymarker(pytest.mark.xfail(reason="the volume plugins are being written"))
+def test_every_answer_is_as_recorded(family: str, capsys: pytest.CaptureFixture[str]) -> None:
     agreements: Counter[str] = Counter()
     differences: list[str] = []
     answers = whole = 0

@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NoReturn
@@ -68,7 +68,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--config",
             metavar="FILE",
-            help="KubeSchedulerConfiguration (the one in the file, or the default profile)",
+            help="KubeSchedulerConfiguration (the one in the file without its extenders, or "
+            "the default profile)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -95,12 +96,12 @@ class Command(BaseCommand):
 
     def _results(self, scenario: Scenario) -> Results:
         try:
-            evaluation = Evaluation(scenario.snapshot.objects, scenario.config)
-            if self._pod is not None:
-                wanted: tuple[str, ...] = (self._pod,)
-            else:
-                wanted = evaluation.pending if scenario.pending is None else scenario.pending
-            return [evaluation.evaluate(key) for key in wanted]
+            with closing(Evaluation(scenario.snapshot.objects, scenario.config)) as evaluation:
+                if self._pod is not None:
+                    wanted: tuple[str, ...] = (self._pod,)
+                else:
+                    wanted = evaluation.pending if scenario.pending is None else scenario.pending
+                return [evaluation.evaluate(key) for key in wanted]
         except (UnknownPod, ProfileError) as error:
             raise CommandError(f"{scenario.where}: {error}") from error
 
