@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,6 +13,8 @@ from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.status import Status, error
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import ApiError, Executor
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +75,7 @@ class BindingCycle:
         if not status.is_success:
             return status
         # 3. Tell.
-        framework.cluster.emit_event(
-            pod.raw,
-            type="Normal",
-            reason="Scheduled",
-            action="Binding",
-            note=f"Successfully assigned {pod.key} to {node}",
-            reporting_controller=framework.profile_name,
-        )
+        self._tell_scheduled(cycle)
         framework.run_post_bind(state, pod, node)
         return status
 
@@ -94,6 +90,22 @@ class BindingCycle:
         finally:
             cancelled = self._pre_binds.end(cycle.pod.uid)
         return error(cancelled) if cancelled else status
+
+    def _tell_scheduled(self, cycle: PodCycle) -> None:
+        """The event of a binding that is done; its failure must not undo the binding."""
+        pod = cycle.assumed
+        assert pod is not None
+        try:
+            cycle.framework.cluster.emit_event(
+                pod.raw,
+                type="Normal",
+                reason="Scheduled",
+                action="Binding",
+                note=f"Successfully assigned {pod.key} to {cycle.node_name}",
+                reporting_controller=cycle.framework.profile_name,
+            )
+        except ApiError as exc:
+            log.warning("the event Scheduled of pod %s was not written: %s", pod.key, exc)
 
     def _announce(self, cycle: PodCycle) -> None:
         """nominatedNodeName, so that others see where the pod is going while PreBind works."""

@@ -58,6 +58,10 @@ class WaitingRoom:
         self._restored: dict[str, WaitingPodRecord] = {}
         #: Decisions on pods that are still to be restored.
         self._early: dict[str, PermitDecision] = {}
+        #: Members of each gang ("namespace/name" -> uids) that wait here.
+        self._gangs: dict[str, set[str]] = {}
+        #: Approvals of gang members that take effect with those of the others, by uid.
+        self._approvals: dict[str, PermitDecision] = {}
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -76,6 +80,8 @@ class WaitingRoom:
         cycle.waiting = waiting
         self._cycles[uid] = cycle
         self._pods.add(waiting)
+        if self._is_gang(waiting):
+            self._gangs.setdefault(waiting.pod.pod_group_key, set()).add(uid)
         heapq.heappush(self._deadlines, (waiting.deadline, uid))
         self._tell("pod_waiting", cycle)
         if before is not None:
@@ -141,10 +147,38 @@ class WaitingRoom:
                 "decision_applied", decision, False, "the pod does not wait for an approval"
             )
             return
+        self._approvals[waiting.pod.uid] = decision
+        if not self._is_gang(waiting):
+            self._let_go(waiting)
+            self._observers.tell("decision_applied", decision, True, "approved")
+            return
+        released = self._release_gang(waiting.pod.pod_group_key)
+        text = "approved" if released else "approved; it counts when the whole gang is approved"
+        self._observers.tell("decision_applied", decision, True, text)
+
+    def _is_gang(self, waiting: WaitingPod) -> bool:
+        key = waiting.pod.pod_group_key
+        return bool(key) and self._pod_groups.get(key) is not None
+
+    def _release_gang(self, key: str) -> bool:
+        """Let a gang go as one: when all its members here wait for a person alone, and all of them
+        are approved. One by one they could be bound while another is denied."""
+        members = [self._pods.get(uid) for uid in self._gangs.get(key, ())]
+        waiting = [pod for pod in members if pod is not None and pod.status is None]
+        asking = (MANUAL_APPROVAL,)
+        if any(pod.pending_plugins != asking for pod in waiting):
+            return False
+        if any(pod.pod.uid not in self._approvals for pod in waiting):
+            return False
+        for pod in waiting:
+            self._let_go(pod)
+        return True
+
+    def _let_go(self, waiting: WaitingPod) -> None:
+        decision = self._approvals[waiting.pod.uid]
         waiting.allow(MANUAL_APPROVAL)
         if waiting.status is not None:
             waiting.resolved_by = f"user:{decision.user}"
-        self._observers.tell("decision_applied", decision, True, "approved")
 
     def remove(self, pod: Pod) -> bool:
         """The pod was deleted in the API; whether it waited here."""
@@ -194,7 +228,9 @@ class WaitingRoom:
             if cycle is None or cycle.waiting is not waiting:
                 continue
             if waiting.status is None:
+                heapq.heappush(self._deadlines, (waiting.deadline, waiting.pod.uid))
                 self._tell("pod_waiting", cycle)
+                self._release_gang(waiting.pod.pod_group_key)
                 continue
             self._end(cycle, waiting, waiting.status)
         return settled
@@ -204,11 +240,22 @@ class WaitingRoom:
         waiting.resolved_at = self._clock.now()
         self._pods.remove(uid)
         del self._cycles[uid]
+        self._approvals.pop(uid, None)
+        self._leave_gang(waiting)
         self._tell("pod_resolved", cycle)
         if status.is_success:
             self._on_allowed(cycle)
         else:
             self._on_rejected(cycle, status)
+            # A member that was deleted may have been the one that the others waited for.
+            self._release_gang(waiting.pod.pod_group_key)
+
+    def _leave_gang(self, waiting: WaitingPod) -> None:
+        members = self._gangs.get(waiting.pod.pod_group_key)
+        if members is not None:
+            members.discard(waiting.pod.uid)
+            if not members:
+                del self._gangs[waiting.pod.pod_group_key]
 
     def _tell(self, hook: str, cycle: PodCycle) -> None:
         if self._observers.wants(hook):

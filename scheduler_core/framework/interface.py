@@ -57,6 +57,9 @@ class WaitingPod(Protocol):
     def allow(self, plugin: str) -> None:
         """``plugin`` no longer waits; the pod proceeds when none does. Unknown names do nothing."""
 
+    def ask(self, plugin: str, timeout: float, now: float, reason: str) -> None:
+        """``plugin`` wants the pod to wait as well, for ``timeout`` seconds from ``now``."""
+
     def reject(self, plugin: str, message: str) -> None:
         """The wait ends, the pod is unschedulable."""
 

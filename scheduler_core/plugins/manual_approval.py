@@ -37,6 +37,9 @@ REQUESTED_BY: Final = "kubesched.io/requested-by"
 
 _LONGEST_WAIT: Final = 900
 
+#: What a pod waits for, as its pending plugin says.
+REASON: Final = "waits for a person's approval"
+
 
 class ManualApproval(EnqueueExtensions, PermitPlugin):
     """A pod asks by label or annotation ``kubesched.io/approval: required``, or because the
@@ -57,6 +60,7 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         self._selector = _read_selector(args)
         self._timeout = _read_timeout(args)
         self._pod_groups = handle.informer("PodGroup")
+        self._handle = handle
         self._pods = handle.informer("Pod")
         self._pods.add_indexer(GANG_INDEX, gang_index)
 
@@ -65,7 +69,18 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         # is asked in the ordinary Permit that follows.
         if state.pod_group_cycle or not self.needs_approval(pod):
             return SUCCESS, 0.0
-        return wait("waits for a person's approval"), float(self._timeout)
+        self._ask_for_the_gang(pod)
+        return wait(REASON), float(self._timeout)
+
+    def _ask_for_the_gang(self, pod: Pod) -> None:
+        """Members that were parked before anybody in the gang asked for approval need it too."""
+        if not pod.pod_group_key:
+            return
+        now = self._handle.clock.now()
+        for member in self._pods.by_index(GANG_INDEX, pod.pod_group_key):
+            waiting = self._handle.get_waiting_pod(member.uid)
+            if waiting is not None:
+                waiting.ask(self.name, float(self._timeout), now, REASON)
 
     def needs_approval(self, pod: Pod) -> bool:
         """Whether the pod, its PodGroup or any other member of its gang asks for approval."""

@@ -91,6 +91,20 @@ class WaitingPod:
         else:
             self._resolve(SUCCESS, WaitOutcome.ALLOWED, plugin)
 
+    def ask(self, plugin: str, timeout: float, now: float, reason: str) -> None:
+        """One more plugin wants the pod to wait: a gang turned out to need a person while this
+        member waited for others. Also after the last Allow, as long as the owner has not acted on
+        it; a plugin that has asked before is not heard again."""
+        let_go = self.status is not None and not self.status.is_success
+        if plugin in self.asked_plugins or let_go or self.resolved_at is not None:
+            return
+        timeout = min(timeout, MAX_PERMIT_TIMEOUT)
+        self._pending[plugin] = PermitWait(plugin, timeout, now + timeout, reason)
+        self.asked_plugins |= {plugin}
+        self.first_deadline = self.deadline
+        self.status, self.outcome, self.resolved_by = None, None, ""
+        self._on_change(self)
+
     def reject(self, plugin: str, message: str) -> None:
         outcome = WaitOutcome.REMOVED if message == "removed" else WaitOutcome.REJECTED
         self._resolve(unschedulable(message, plugin=plugin), outcome, plugin)
