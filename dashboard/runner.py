@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from dashboard import configuration, hosted, leases, runs
+from dashboard import configuration, hosted, leases, runs, unfinished
 from dashboard.carriage import Carriage, Surroundings
 from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
@@ -61,6 +61,7 @@ class RunLoop:
         carriage = self._first(around, keeper.fence)
         recorder.start()
         try:
+            self._tell_unfinished(recorder, clock.now())
             carriage.start()
             self._say_applied(carriage.wish, keeper.fence)
             while not self._ended(keeper):
@@ -69,6 +70,15 @@ class RunLoop:
         finally:
             carriage.stop()
             recorder.close()
+
+    def _tell_unfinished(self, recorder: Recorder, now: float) -> None:
+        """What became of the bindings that a killed worker has left behind."""
+        cycles = list(unfinished.left_open(self._run.pk))
+        if not cycles:
+            return
+        pods = self._sandbox.cluster.list("Pod").items
+        for record in unfinished.bindings(self._run.pk, cycles, pods, now):
+            recorder.binding_finished(record)
 
     def _schedule(self, scheduler: Scheduler, keeper: LeaseKeeper) -> None:
         """Until the end, or until another configuration is wished for."""
