@@ -69,7 +69,7 @@ export class LineChart {
       padding: [8, 8, 0, 0],
       cursor: { y: false, points: { size: 6 } },
       legend: { live: true },
-      scales: { x: { time: true, range: (_, low, high) => [Math.min(low, high - LEAST_SECONDS), high] }, y: { range: (_, low, high) => [0, niceTop(high)] } },
+      scales: { x: { time: true, range: secondsShown }, y: { range: (_, low, high) => [0, niceTop(high)] } },
       axes: [
         { ...axis, size: 26, space: 70, values: (_, ticks) => ticks.map(clockLabel) },
         { ...axis, size: 48, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? count(tick) : "")) },
@@ -94,6 +94,12 @@ export class LineChart {
     const width = this.#root.clientWidth;
     if (this.#plot && width && width !== this.#plot.width) this.#plot.setSize({ width, height: HEIGHT });
   }
+}
+
+/** uPlot makes a day of a single second, so that one is its own end. */
+function secondsShown({ data: [seconds] }, low, high) {
+  const end = seconds.length === 1 ? seconds[0] : high;
+  return [Math.min(low, end - LEAST_SECONDS), end];
 }
 
 /** The scale's top: at least 4, else a little above the highest value. Pure. */

@@ -37,18 +37,31 @@ function pluginsOf({ plugin_seconds: rows = [] }, point, longest) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** [{plugin, nodes, reasons: [{reason, nodes, resolvable}]}], most nodes first. */
-export function rejectionGroups(rejections) {
+/**
+ * [{plugin, nodes, exact, reasons: [{reason, nodes, resolvable}]}], most nodes first. A plugin may give
+ * one node several reasons (too little cpu and too little memory), so its nodes are not the sum of its
+ * reasons' nodes. One such plugin has what the others leave of the `rejected` nodes; of several the
+ * commonest reason is known to be a lower bound, and `exact` is false.
+ */
+export function rejectionGroups(rejections, rejected) {
   const groups = new Map();
   for (const { plugin, ...reason } of rejections) {
     if (!reason.nodes) continue;
-    const group = groups.get(plugin) ?? { plugin, nodes: 0, reasons: [] };
-    group.nodes += reason.nodes;
+    const group = groups.get(plugin) ?? { plugin, reasons: [] };
     group.reasons.push(reason);
     groups.set(plugin, group);
   }
   const most = (a, b) => b.nodes - a.nodes;
-  return [...groups.values()].sort(most).map((group) => ({ ...group, reasons: group.reasons.sort(most) }));
+  const counted = [...groups.values()].map(({ plugin, reasons }) => {
+    const nodes = Math.max(...reasons.map((reason) => reason.nodes));
+    return { plugin, nodes, exact: reasons.length === 1, reasons: reasons.sort(most) };
+  });
+  const open = counted.filter((group) => !group.exact);
+  const left = rejected - counted.reduce((sum, group) => sum + group.nodes, 0);
+  if (left <= 0 || open.length === 1) {
+    for (const group of open) Object.assign(group, { nodes: group.nodes + Math.max(left, 0), exact: true });
+  }
+  return counted.sort(most);
 }
 
 /** Score plugins of the table in order, with the weight that the numbers show (null: cannot tell). */

@@ -182,9 +182,16 @@ test("rejections are grouped by plugin, most nodes first", () => {
     { plugin: "Taint", reason: "taint", nodes: 9, resolvable: false },
     { plugin: "Fit", reason: "memory", nodes: 4, resolvable: true },
     { plugin: "Ports", reason: "none", nodes: 0, resolvable: true },
-  ]);
-  same(groups.map(({ plugin, nodes }) => [plugin, nodes]), [["Taint", 9], ["Fit", 7]]);
+  ], 14);
+  same(groups.map(({ plugin, nodes, exact }) => [plugin, nodes, exact]), [["Taint", 9, true], ["Fit", 5, true]]);
   equal(groups[1].reasons[0].reason, "memory");
+});
+
+test("a node with two reasons of one plugin is one node", () => {
+  const fit = [{ plugin: "Fit", reason: "cpu", nodes: 17 }, { plugin: "Fit", reason: "memory", nodes: 14 }];
+  const taint = [{ plugin: "Taint", reason: "a", nodes: 4 }, { plugin: "Taint", reason: "b", nodes: 3 }];
+  same(rejectionGroups(fit, 17).map(({ nodes, exact }) => [nodes, exact]), [[17, true]]);
+  same(rejectionGroups([...fit, ...taint], 24).map(({ nodes, exact }) => [nodes, exact]), [[17, false], [4, false]]);
 });
 
 test("a score column's weight is read off the numbers, also where the best node has none", () => {

@@ -142,7 +142,7 @@ class Command(BaseCommand):
             role = "may decide and control" if name == ADMIN else "may only look"
             self._say(f"USER {name} PASSWORD {password} ({role}; shown only this once)")
         if not passwords:
-            again = f"{Path(sys.executable).name} manage.py changepassword"
+            again = f"{sys.executable} manage.py changepassword"
             self._say(
                 "Users admin and viewer keep their passwords. Forgotten? "
                 f"KUBESCHED_MODE=demo {again} admin"
