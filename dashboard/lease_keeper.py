@@ -22,6 +22,10 @@ logger = logging.getLogger(__name__)
 #: Renewals in the life of a lease.
 RENEWALS = 4
 
+_guard = threading.Lock()
+#: The leases that this process has and has not given back yet, be they fresh or not.
+_held: set[str] = set()
+
 
 def holder_name() -> str:
     """Names this attempt: host, process and a random part."""
@@ -52,11 +56,23 @@ class LeaseKeeper:
     ) -> LeaseKeeper | None:
         """Take the lease and keep it; None while somebody else holds it.
 
+        Nor is it taken while this very process has it: on a machine that is too busy to renew in
+        time a process would fence itself, and a late renewal makes the lease good again.
+
         ``worker`` is the celery node name, by which loops of the same process are found.
         """
         ttl, holder = float(settings.KUBESCHED_LEASE_SECONDS), holder_name()
-        epoch = leases.acquire(name, holder, worker, ttl, time.time())
+        with _guard:
+            if name in _held:
+                return None
+            _held.add(name)
+        try:
+            epoch = leases.acquire(name, holder, worker, ttl, time.time())
+        except BaseException:
+            _forget(name)
+            raise
         if epoch is None:
+            _forget(name)
             return None
         return cls(leases.Fence(name, holder, epoch), ttl, also)
 
@@ -72,6 +88,8 @@ class LeaseKeeper:
             leases.release(fence.name, fence.holder, fence.epoch)
         except DatabaseError as error:
             logger.warning("lease %s is left to expire: %s", fence.name, error)
+        finally:
+            _forget(fence.name)
 
     def _run(self) -> None:
         try:
@@ -96,3 +114,8 @@ class LeaseKeeper:
             logger.warning("lease %s could not be renewed: %s", fence.name, error)
             if time.monotonic() - self._renewed > self._ttl:
                 self.lost.set()
+
+
+def _forget(name: str) -> None:
+    with _guard:
+        _held.discard(name)
