@@ -157,13 +157,13 @@ def _unschedulable(
 ) -> Json:
     fit = result.fit_error
     assert fit is not None, "whoever is turned down gets a FitError"
+    statuses = fit.diagnosis.node_statuses
+    if statuses is None:  # no nodes at all
+        return {"status": "Unschedulable", "message": result.status.message}
     answer: Json = {"status": "Unschedulable"}
     if fit.diagnosis.pre_filter_status is not None:
         answer["preFilter"] = fit.diagnosis.pre_filter_status.as_dict()
     answer.update(_filtered(result))
-    statuses = fit.diagnosis.node_statuses
-    if statuses is None:  # no nodes at all
-        return {**answer, "message": result.status.message}
     if framework.post_filter_plugins:
         _, status = framework.run_post_filter(state, pod, statuses)
         fit.diagnosis.post_filter_message = status.message
