@@ -332,6 +332,32 @@ class TestOtherKinds:
         assert desk.events() == [f"{group}Add", f"{group}Update", f"{group}Delete"]
         assert [new.min_member for _, _, new in desk.fired[:2]] == [2, 3]
 
+    @pytest.mark.parametrize(
+        "kind, resource",
+        [
+            ("PersistentVolume", "PersistentVolume"),
+            ("PersistentVolumeClaim", "PersistentVolumeClaim"),
+            ("StorageClass", "storage.k8s.io/StorageClass"),
+            ("CSINode", "storage.k8s.io/CSINode"),
+            ("CSIDriver", "storage.k8s.io/CSIDriver"),
+            ("CSIStorageCapacity", "storage.k8s.io/CSIStorageCapacity"),
+            ("VolumeAttachment", "storage.k8s.io/VolumeAttachment"),
+        ],
+    )
+    def test_storage_fires_its_events(self, desk: Desk, kind: str, resource: str) -> None:
+        first, second = ({"metadata": {"name": "x", "resourceVersion": v}} for v in "12")
+        for type_, raw in (
+            ("ADDED", first),
+            ("ADDED", first),  # a relist shows it again
+            ("MODIFIED", second),
+            ("DELETED", second),
+        ):
+            desk.handlers.handle(WatchEvent(type_, kind, raw))
+        assert desk.events() == [f"{resource}Add", f"{resource}Update", f"{resource}Delete"]
+        versions = [tuple(o and o.resource_version for o in pair) for _, *pair in desk.fired]
+        assert versions == [(None, "1"), ("1", "2"), ("2", None)]
+        assert list(desk.informers.informer(kind)) == []
+
     def test_a_namespace_is_only_known(self, desk: Desk) -> None:
         desk.added(make_namespace("team"))
         assert desk.get("Namespace", "team") is not None
