@@ -153,12 +153,12 @@ class Replay:
         self._outcomes = _Outcomes()
         self._scheduler = Scheduler(
             config,
-            self._cluster if retry else _WithoutPodStatus(self._cluster, "kube-scheduler"),
+            (_WithoutKubelet if retry else _WithoutPodStatus)(self._cluster, "kube-scheduler"),
             clock=self._clock,
             executor=InlineExecutor(),
             observers=[self._outcomes],
             tie_breaker=SmallestName() if seed is None else SeededRandom(seed),
-            options=SchedulerOptions(score_single_node=True, retry=retry),
+            options=SchedulerOptions(score_single_node=True, retry=retry, seed=0),
         )
 
     @property
@@ -256,7 +256,22 @@ class Replay:
             self._clock.set(moment)
 
 
-class _WithoutPodStatus(ActingView):
+class _WithoutKubelet(ActingView):
+    """Whom the scheduler evicts leaves at once: nobody would end a grace period."""
+
+    def delete(
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        super().delete(kind, namespace, name, uid=uid, grace_period_seconds=0)
+
+
+class _WithoutPodStatus(_WithoutKubelet):
     """Keeps the conditions of failed attempts to itself: told of the change, the queue would take
     in anew a pod that was dropped."""
 

@@ -281,3 +281,13 @@ def test_a_placement_is_a_row():
     assert placed.row() == ("default/p", "n", 2, 433, 1, "")
     left = dataclasses.replace(placed, node="", feasible_nodes=0, score=None, best_nodes=0)
     assert left.row() == ("default/p", "", 0, "", 0, "")
+
+
+def test_whom_preemption_evicts_leaves_at_once():
+    """Nobody else would end its grace period, and the preemptor would wait for ever."""
+    boss = pod("boss", cpu="4")
+    boss["spec"]["priorityClassName"] = "system-cluster-critical"
+    events = [add(0, "low", cpu="4"), ReplayEvent(5, "add", boss)]
+    result = replay([node("a")], events, retry=True)
+    assert where(result)["boss"] == "a"
+    assert result.cycles == 3
