@@ -4,6 +4,8 @@ import { remember, recall } from "../lib/storage.js";
 import { PLUGIN_PREFIX, SORT_NAME, SORT_REJECTION, SORT_TOTAL } from "./order.js";
 
 const TABLE_UP_TO_NODES = 40;
+/** Narrower than this a table's names leave no room for its scores. */
+const TABLE_FROM_PIXELS = 640;
 const TYPING_MS = 120;
 
 export class Controls {
@@ -32,7 +34,8 @@ export class Controls {
 
   /** "tiles" or "table": what the person chose, else what suits the number of nodes. */
   viewFor(nodes) {
-    const view = this.#view ?? (nodes <= TABLE_UP_TO_NODES ? "table" : "tiles");
+    const suits = nodes <= TABLE_UP_TO_NODES && window.innerWidth >= TABLE_FROM_PIXELS;
+    const view = this.#view ?? (suits ? "table" : "tiles");
     for (const button of this.#form.querySelectorAll("[data-view]")) {
       button.setAttribute("aria-pressed", String(button.dataset.view === view));
     }
