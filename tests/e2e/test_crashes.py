@@ -238,6 +238,35 @@ def _all_bound(sandbox: Any, prefix: str, count: int) -> dict[str, str] | None:
     return found if len(found) == count and all(found.values()) else None
 
 
+def test_a_worker_that_stood_still_goes_on(mortal: Product, crashing: Run) -> None:
+    """As on a machine that is far too busy: its leases run out, and it is still the only worker."""
+    sandbox = mortal.sandbox(crashing)
+    logs = mortal.log_sizes()
+    waits = held(mortal, crashing, "green")
+    number = mortal.demo.children()["loop worker"]
+    name = f"sandbox:{crashing.cluster}"
+
+    def lease() -> Json:
+        return mortal.row("select * from dashboard_lease where name = ?", name)
+
+    epoch = lease()["epoch"]
+    os.kill(number, signal.SIGSTOP)
+    try:
+        until(lambda: lease()["renewed_at"] < time.time() - 6, "the lease has run out")
+    finally:
+        os.kill(number, signal.SIGCONT)
+
+    until(lambda: lease()["renewed_at"] > time.time() - 2, "the lease is renewed")
+    create_surely(sandbox, pods("awake", 5))
+    until(lambda: len(bound(sandbox, "awake")) == 5, "pods are bound")
+    assert mortal.demo.children()["loop worker"] == number
+    assert lease()["epoch"] == epoch
+    assert held(mortal, crashing, "green") == waits
+    check_bindings(mortal, crashing)
+    check_cycles(mortal, crashing)
+    assert not troubles(mortal, logs)
+
+
 @pytest.mark.browser
 def test_web_server_killed_the_page_comes_back_and_catches_up(
     mortal: Product, crashing: Run, visit: Callable[..., Page]
