@@ -92,6 +92,8 @@ class SchedulingCycle:
         # 3. Bind, or wait.
         if waits:
             cycle.outcome = Outcome.WAITING
+            # So that others see where the pod is going; a failure clears it again.
+            self._parts.writer.patch_status(cycle.pod, nominated_node_name=cycle.node_name)
             self._park(cycle, waits)
         else:
             self._start_binding(cycle)
