@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from dashboard import leases, sandbox_host, sandbox_journal
+from dashboard import hosted, leases, sandbox_host, sandbox_journal
 from dashboard.models import Cluster, Lease, Sandbox, SchedulerRun
 from dashboard.sandboxes import create_sandbox
 
@@ -76,3 +76,30 @@ def test_a_fault_is_written_on_the_sandbox_and_on_its_runs(
     for row in (Sandbox.objects.get(pk=cluster.pk), SchedulerRun.objects.get(cluster=cluster)):
         assert row.state == "failed"
         assert "snapshot is damaged" in row.message
+
+
+def test_claims_get_their_volumes(cluster: Cluster) -> None:
+    stop, phases = threading.Event(), []
+
+    def use() -> None:
+        entry = hosted.find(cluster.pk)
+        assert entry is not None
+        raw = {"metadata": {"name": "fast"}, "provisioner": "csi.example.com"}
+        entry.cluster.create("StorageClass", {**raw, "volumeBindingMode": "Immediate"})
+        spec = {
+            "storageClassName": "fast",
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        entry.cluster.create("PersistentVolumeClaim", {"metadata": {"name": "a"}, "spec": spec})
+        threading.Thread(target=watch, args=(entry.cluster,)).start()
+
+    def watch(sandbox: Any) -> None:
+        end = time.monotonic() + 10.0
+        while time.monotonic() < end and phases != ["Bound"]:
+            phases[:] = [sandbox.get("PersistentVolumeClaim", "default", "a")["status"]["phase"]]
+            time.sleep(0.01)
+        stop.set()
+
+    assert host(cluster, stop, use)
+    assert phases == ["Bound"]
