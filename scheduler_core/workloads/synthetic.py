@@ -95,9 +95,15 @@ def synthetic_pod(
     draw: Draw,
     run_seconds: float | None,
     scheduler_name: str = DEFAULT_SCHEDULER_NAME,
+    *,
+    with_gpus: bool = True,
 ) -> Json:
-    """A pod of a random shape; about one in three prefers a zone."""
-    (shape,) = draw.choices(_POD_SHAPES, [shape[0] for shape in _POD_SHAPES])
+    """A pod of a random shape; about one in three prefers a zone.
+
+    ``with_gpus``: whether it may ask for one. Where no node has any it would wait for ever.
+    """
+    shapes = [shape for shape in _POD_SHAPES if with_gpus or not shape[3]]
+    (shape,) = draw.choices(shapes, [shape[0] for shape in shapes])
     _, cpu, memory, gpus = shape
     requests = {"cpu": cpu, "memory": memory}
     spec: Json = {}
@@ -153,6 +159,10 @@ class SyntheticWorkload(StreamWorkload):
             preset = PRESETS[preset]
         self.preset = preset
         self._scheduler_name = scheduler_name
+        self._has_gpus = any(
+            GPU in node["status"]["capacity"]
+            for node in synthetic_nodes(preset.nodes, preset.zones)
+        )
         self._room = 0
         self._counted_at = float("-inf")
 
@@ -183,7 +193,7 @@ class SyntheticWorkload(StreamWorkload):
         draw = moment.draw
         run = max(_SHORTEST_RUN, draw.expovariate(1 / self.preset.run_seconds))
         name = f"task-{moment.number:07d}-{draw.suffix()}"
-        obj = synthetic_pod(name, draw, round(run), self._scheduler_name)
+        obj = synthetic_pod(name, draw, round(run), self._scheduler_name, with_gpus=self._has_gpus)
         create_if_absent(moment.cluster, obj)
 
 

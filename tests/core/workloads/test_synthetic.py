@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.api.validation import validate
-from scheduler_core.workloads.synthetic import PRESETS, SyntheticWorkload, synthetic_nodes
+from scheduler_core.workloads.manifests import GPU
+from scheduler_core.workloads.streams import Draw
+from scheduler_core.workloads.synthetic import (
+    PRESETS,
+    SyntheticWorkload,
+    synthetic_nodes,
+    synthetic_pod,
+)
 from tests.core.workloads.fakes import World
 
 
@@ -56,3 +63,12 @@ def test_an_unknown_preset_is_named() -> None:
 def test_a_number_of_nodes_that_is_none() -> None:
     with pytest.raises(ValueError, match="cannot make -1 nodes"):
         synthetic_nodes(-1)
+
+
+def test_where_no_node_has_a_gpu_no_pod_asks_for_one() -> None:
+    """Such a pod would never end, and the cluster would fill with them."""
+    draw = Draw(1)
+    made = [synthetic_pod(f"p{i}", draw, 10, with_gpus=False) for i in range(300)]
+    assert not any(GPU in p["spec"]["containers"][0]["resources"]["requests"] for p in made)
+    assert not SyntheticWorkload("small")._has_gpus
+    assert SyntheticWorkload("large")._has_gpus
