@@ -4,28 +4,57 @@ import { tileRect } from "./pick.js";
 
 const HATCH = hatchBits();
 
+/** A code that no cell has: a slot that shows it is painted whatever it shall show. */
+export const NOTHING = 255;
+
 /**
  * Paint one panel into `pixels` (one Uint32 per pixel, `stride` to a row): slot s shows the code of
- * node order[s]. Gaps are left as they are.
+ * node order[s]. Gaps are left as they are. `shown` is what each slot shows already (NOTHING: not
+ * painted yet); rows of tiles that stay the same are left alone.
+ *
+ * Returns the lines of pixels that were touched, {top, bottom} with `bottom` behind the last, or
+ * null where none was.
  */
-export function paintPanel(pixels, stride, panel, cols, order, codes, lut, dpr = 1) {
-  const side = panel.tile - panel.gap;
-  const shift = dpr >= 2 ? 1 : 0;
-  for (let slot = 0; slot < order.length; slot += 1) {
-    const code = codes[order[slot]];
-    const left = panel.x + (slot % cols) * panel.tile;
-    const top = panel.y + Math.floor(slot / cols) * panel.tile;
-    if (lut.hatch[code] === 0 || side < 3) paintPlain(pixels, stride, left, top, side, lut, code);
-    else paintHatched(pixels, stride, left, top, side, lut, code, shift);
+export function paintPanel(pixels, stride, panel, cols, order, codes, lut, dpr = 1, shown = new Uint8Array(order.length).fill(NOTHING)) {
+  let top = -1;
+  let bottom = -1;
+  for (let start = 0, y = panel.y; start < order.length; start += cols, y += panel.tile) {
+    const end = Math.min(start + cols, order.length);
+    if (!takeOver(shown, start, end, order, codes)) continue;
+    paintRow(pixels, stride, panel, y, shown, start, end, lut, dpr >= 2 ? 1 : 0);
+    if (top < 0) top = y;
+    bottom = y + panel.tile - panel.gap;
   }
+  return top < 0 ? null : { top, bottom };
 }
 
-/** Tiles too small for a hatch show the mean of its two colours' stronger one: the ink. */
-function paintPlain(pixels, stride, left, top, side, lut, code) {
-  const colour = side < 3 ? lut.fill[code] : lut.ink[code];
-  for (let y = top; y < top + side; y += 1) {
-    const start = y * stride + left;
-    pixels.fill(colour, start, start + side);
+/** Write the codes of slots [start, end) into `shown`; true where one of them is another. */
+function takeOver(shown, start, end, order, codes) {
+  let differs = false;
+  for (let slot = start; slot < end; slot += 1) {
+    const code = codes[order[slot]];
+    if (shown[slot] === code) continue;
+    shown[slot] = code;
+    differs = true;
+  }
+  return differs;
+}
+
+/** One line of pixels for the whole row, copied as often as a tile is high; hatches go on top. */
+function paintRow(pixels, stride, panel, y, shown, start, end, lut, shift) {
+  const side = panel.tile - panel.gap;
+  // Tiles too small for a hatch show the stronger of its two colours: the fill.
+  const colours = side < 3 ? lut.fill : lut.ink;
+  const line = y * stride;
+  let left = line + panel.x;
+  for (let slot = start; slot < end; slot += 1, left += panel.tile) {
+    const colour = colours[shown[slot]];
+    for (let x = left; x < left + side; x += 1) pixels[x] = colour;
+  }
+  for (let below = 1; below < side; below += 1) pixels.copyWithin(line + below * stride + panel.x, line + panel.x, left);
+  if (side < 3) return;
+  for (let slot = start; slot < end; slot += 1) {
+    if (lut.hatch[shown[slot]] !== 0) paintHatched(pixels, stride, panel.x + (slot - start) * panel.tile, y, side, lut, shown[slot], shift);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The canvas: tiles, marks, labels, pointer and keyboard. */
 import { keepChildren, parts, setText, stamp } from "../lib/dom.js";
-import { paintPanel, ringSlot } from "./draw.js";
+import { NOTHING, paintPanel, ringSlot } from "./draw.js";
 import { tileLayout } from "./layout.js";
 import { nodeInWords } from "./model.js";
 import { moveSlot, pickTile, tileRect } from "./pick.js";
@@ -17,6 +17,9 @@ export class TilesView {
   #layout = null;
   #lut = null;
   #image = null;
+  #pixels = null;
+  /** By panel, the code that each slot shows. */
+  #shown = [];
   #layoutKey = "";
   #cursor = -1;
   #pinned = -1;
@@ -39,6 +42,7 @@ export class TilesView {
   }
 
   show(model, lut) {
+    if (lut !== this.#lut) this.#shown.forEach((codes) => codes.fill(NOTHING));
     this.#model = model;
     this.#lut = lut;
     this.draw();
@@ -54,11 +58,12 @@ export class TilesView {
     if (!this.#model || !width) return;
     this.#arrange(width);
     const { order, panels } = this.#model;
-    const pixels = new Uint32Array(this.#image.data.buffer);
+    const context = this.#cells.getContext("2d");
     panels.forEach((panel, i) => {
-      paintPanel(pixels, this.#layout.width, this.#layout.panels[i], this.#layout.cols, order, panel.codes, this.#lut, devicePixelRatio);
+      const { width: stride, cols, panels: boxes } = this.#layout;
+      const touched = paintPanel(this.#pixels, stride, boxes[i], cols, order, panel.codes, this.#lut, devicePixelRatio, this.#shown[i]);
+      if (touched) context.putImageData(this.#image, 0, 0, boxes[i].x, touched.top, boxes[i].width, touched.bottom - touched.top);
     });
-    this.#cells.getContext("2d").putImageData(this.#image, 0, 0);
     this.#drawMarks();
     this.#drawLabels();
   }
@@ -77,6 +82,8 @@ export class TilesView {
       canvas.style.height = `${this.#layout.height / devicePixelRatio}px`;
     }
     this.#image = new ImageData(this.#layout.width, this.#layout.height);
+    this.#pixels = new Uint32Array(this.#image.data.buffer);
+    this.#shown = Array.from({ length: panels }, () => new Uint8Array(count).fill(NOTHING));
   }
 
   #drawMarks() {

@@ -1,6 +1,7 @@
 /** The heatmap page: which cycle is on the screen, live or chosen, and what is drawn of it. */
 import { BaseMismatch, decodeHeatmap } from "../frames.js";
 import { one } from "../lib/dom.js";
+import { tellPainted } from "../lib/painted.js";
 import { theme } from "../lib/theme.js";
 import { startRunPage } from "../shell.js";
 import { Controls } from "../heatmap/controls.js";
@@ -65,6 +66,7 @@ class HeatmapPage {
     if (!frame || this.#mode !== "live") return;
     this.#held = null;
     this.#bar.held(false);
+    const began = performance.now();
     try {
       this.#base = decodeHeatmap(frame.buffer, this.#base);
     } catch (error) {
@@ -76,6 +78,7 @@ class HeatmapPage {
     const matrix = this.#base;
     this.#request += 1;
     this.#show(matrix, this.#request);
+    tellPainted({ topic: "heatmap", seq: matrix.seq, sequence: matrix.sequence, began, drawMs: performance.now() - began });
     requestAnimationFrame(() => frame.ack(matrix.seq));
   }
 
