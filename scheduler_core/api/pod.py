@@ -11,6 +11,7 @@ from .containers import Container, HostPort, PodResourceClaim, ResourceStatus, V
 from .errors import required
 from .metadata import Condition, KubeObject, read_conditions, read_metadata
 from .reader import EMPTY, Reader, nothing
+from .signature import signature_of, spec_signature
 from .taints import Toleration
 
 __all__ = ["DEFAULT_SCHEDULER_NAME", "POD_GROUP_LABEL", "Pod"]
@@ -78,6 +79,20 @@ class Pod(KubeObject):
     _nonzero_requests: tuple[int, int] | None = field(default=None, init=False)
     _scoring_requests: Mapping[str, int] | None = field(default=None, init=False)
     _host_ports: tuple[HostPort, ...] | None = field(default=None, init=False)
+    _signature: bytes | None = field(default=None, init=False)
+
+    @property
+    def signature(self) -> bytes:
+        """16 bytes, equal for pods that every plugin must treat alike; see `api.signature`.
+
+        Worked out on first use and kept, also by `with_node_name`. Hashable and short: to compare
+        two costs as much as to compare two integers.
+        """
+        kept = self._signature
+        if kept is None:
+            kept = _sign(self)
+            object.__setattr__(self, "_signature", kept)
+        return kept
 
     @property
     def is_terminal(self) -> bool:
@@ -138,6 +153,25 @@ class Pod(KubeObject):
 
 
 _SLOTS: Final = (*KubeObject.__slots__, *Pod.__slots__)
+
+
+def _sign(pod: Pod) -> bytes:
+    spec = pod.raw.get("spec") or EMPTY
+    if "nodeName" in spec:
+        spec = {key: value for key, value in spec.items() if key != "nodeName"}
+    own = (pod.name, pod.uid) if _has_claims_of_its_own(pod) else ()
+    try:
+        return signature_of(pod.raw, spec_signature(spec), own)
+    except ValueError:
+        # Something in it is not JSON (a date out of YAML): then it is like no other.
+        return signature_of(EMPTY, b"", (pod.key, pod.uid))
+
+
+def _has_claims_of_its_own(pod: Pod) -> bool:
+    """Whether claims are made in this pod's name."""
+    return any(volume.is_ephemeral for volume in pod.volumes) or any(
+        claim.resource_claim_template_name for claim in pod.resource_claims
+    )
 
 
 def _read_pod(reader: Reader) -> Pod:
