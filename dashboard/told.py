@@ -77,7 +77,7 @@ class MatrixShelf:
         """Hold one more; how many others had to go."""
         size = sum(
             array.nbytes
-            for array in (matrix.raw, matrix.normalized, matrix.total, matrix.rejection)
+            for array in (*matrix.raw, matrix.normalized, matrix.total, matrix.rejection)
         )
         gone = 0
         while self._held and self._bytes + size > self._most:

@@ -15,7 +15,7 @@ from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import EmptiedNodes, NodeInfos
 from scheduler_core.framework.runtime.framework import Framework
-from scheduler_core.framework.runtime.scoring import NodePluginScores
+from scheduler_core.framework.runtime.scoring import NodePluginScores, ScoreColumns
 from scheduler_core.framework.status import Status, unresolvable
 from scheduler_core.framework.types import Diagnosis, FitError
 
@@ -67,25 +67,46 @@ class ScheduleResult:
         nodes: the snapshot (n rows) that ``feasible`` and ``statuses`` speak of.
         statuses: one per row of ``nodes``; None where PreFilter rejected the pod.
         feasible: rows that passed, ascending or in rotated order; shape (f,).
-        scores: one column per feasible node; None where nothing was scored.
-        node_name: the chosen node, "" where ``status`` is not Success.
+        columns: scores of all nodes of the snapshot; None where nothing was scored.
+        row, node_name: the chosen node; -1 and "" where ``status`` is not Success.
         status: Success, Unschedulable (then ``fit_error`` is set) or Error.
         evaluated: number of nodes looked at.
         emptied: the feasible nodes are scored as if no pod was on them, because an extender sent
             nodes back.
+        names: of the n nodes, as they were in this cycle.
     """
 
     nodes: NodeInfos
     status: Status
     statuses: NodeStatuses | None = None
     feasible: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    scores: NodePluginScores | None = None
+    columns: ScoreColumns | None = None
+    row: int = -1
     node_name: str = ""
     evaluated: int = 0
     ties: int = 0
     best_total: int | None = None
     fit_error: FitError | None = None
     emptied: bool = False
+    names: Sequence[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = self.nodes.names
+
+    @property
+    def size(self) -> int:
+        """How many nodes the snapshot had."""
+        return len(self.names)
+
+    @property
+    def scores(self) -> NodePluginScores | None:
+        """One column per node of ``feasible``; None where nothing was scored."""
+        return None if self.columns is None else self.columns.of_rows(self.feasible)
+
+    def choose(self, row: int) -> None:
+        """Row ``row`` of ``nodes`` is the one."""
+        self.row = row
+        self.node_name = self.names[row]
 
 
 def num_feasible_nodes_to_find(count: int, percentage: int) -> int:
@@ -139,14 +160,13 @@ class SchedulingAlgorithm:
             percentage: of the profile; 100 looks at every node, 0 is adaptive.
             preferred_node: tried alone first (nominated by preemption, or held before a restart).
         """
-        nodes = framework.nodes
         found = self.find_nodes_that_fit(
             framework, state, pod, percentage=percentage, preferred_node=preferred_node
         )
         if not found.status.is_success:
             return found
         if len(found.feasible) == 1 and not self._score_single_node:
-            found.node_name = nodes.names[int(found.feasible[0])]
+            found.choose(int(found.feasible[0]))
             found.ties = 1
             return found
         return self._prioritize(framework, state, pod, found)
@@ -321,11 +341,12 @@ class SchedulingAlgorithm:
             if not framework.score_plugins:
                 scores.total[:] = 0  # what extenders say is not added to "all alike"
             scores = self._extenders.prioritize(pod, nodes, rows, scores, state.timings)
-        found.scores = scores
+        found.columns = ScoreColumns.spread(len(nodes), rows, scores)
         highest = int(scores.total.max())
         tied = rows[scores.total == highest]
-        row = int(tied[0]) if len(tied) == 1 else self._tie_breaker.choose(nodes.names, tied)
-        found.node_name = nodes.names[row]
+        found.choose(
+            int(tied[0]) if len(tied) == 1 else self._tie_breaker.choose(nodes.names, tied)
+        )
         found.ties = len(tied)
         found.best_total = highest
         return found

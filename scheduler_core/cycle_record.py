@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scheduler_core.algorithm import ScheduleResult
 from scheduler_core.api import Pod, PodGroup, assigned_requests
 from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.node_statuses import NodeStatuses
-from scheduler_core.framework.runtime.scoring import NodePluginScores
-from scheduler_core.framework.status import Code
+from scheduler_core.framework.runtime.scoring import ScoreColumns
+from scheduler_core.framework.status import Code, Status
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.records import (
     BindingRecord,
     CycleRecord,
+    Deferred,
     NodeScores,
     PendingPlugin,
     QueueDepths,
@@ -25,6 +30,7 @@ from scheduler_core.records import (
 
 #: How many of the best nodes a CycleRecord carries.
 BEST_NODES = 20
+_LOWEST = int(np.iinfo(np.int64).min)
 
 #: An extender may drop a node without a word.
 NO_REASON = "no reason given"
@@ -34,7 +40,10 @@ REQUESTED_BY = "kubesched.io/requested-by"
 
 
 def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
-    """The CycleRecord of an attempt whose scheduling cycle has just ended."""
+    """The CycleRecord of an attempt whose scheduling cycle has just ended.
+
+    What few readers want is worked out when they read it; what it needs for that never changes.
+    """
     result = cycle.result
     plugins = cycle.fit_error.diagnosis.unschedulable_plugins if cycle.fit_error else set()
     timings = cycle.timings
@@ -59,28 +68,39 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
         nodes_feasible=len(result.feasible) if result else 0,
         point_seconds=dict(timings.points),
         plugin_seconds=dict(timings.plugins),
-        rejections=rejections(cycle),
-        best=best_nodes(cycle),
+        rejections=_rejections_when_read(result),
+        best=_best_when_read(result),
         unschedulable_plugins=tuple(sorted(plugins)),
         pod_group=cycle.pod.pod_group_key,
-        matrix=score_matrix(cycle),
+        matrix=score_matrix(result),
         depths=depths,
     )
 
 
-def rejections(cycle: PodCycle) -> tuple[Rejection, ...]:
-    """Nodes per plugin and reason, most nodes first."""
-    result = cycle.result
-    if result is None:
+def _rejections_when_read(result: ScheduleResult | None) -> Sequence[Rejection]:
+    if result is None or (result.statuses is not None and result.statuses.all_success):
         return ()
-    if result.statuses is None:
-        if not result.status.is_rejected or not len(result.nodes):
+    return Deferred(partial(rejections, result.statuses, result.status, result.size))
+
+
+def _best_when_read(result: ScheduleResult | None) -> Sequence[NodeScores]:
+    if result is None or result.columns is None:
+        return ()
+    return Deferred(partial(best_nodes, result.columns, result.names, result.row))
+
+
+def rejections(statuses: NodeStatuses | None, overall: Status, nodes: int) -> tuple[Rejection, ...]:
+    """Nodes per plugin and reason, most nodes first.
+
+    ``overall`` is what PreFilter said of all ``nodes`` nodes where there are no ``statuses``.
+    """
+    if statuses is None:
+        if not overall.is_rejected or not nodes:
             return ()
-        status = result.status
-        resolvable = status.code is Code.UNSCHEDULABLE
-        return (Rejection(status.plugin, status.message, len(result.nodes), resolvable),)
+        resolvable = overall.code is Code.UNSCHEDULABLE
+        return (Rejection(overall.plugin, overall.message, nodes, resolvable),)
     counts: dict[tuple[str, str, bool], int] = {}
-    for status, count in result.statuses.counts():
+    for status, count in statuses.counts():
         resolvable = status.code is Code.UNSCHEDULABLE
         for reason in status.reasons or (NO_REASON,):
             key = (status.plugin, reason, resolvable)
@@ -89,72 +109,70 @@ def rejections(cycle: PodCycle) -> tuple[Rejection, ...]:
     return tuple(sorted(rows, key=lambda r: (-r.nodes, r.plugin, r.reason)))
 
 
-def best_nodes(cycle: PodCycle) -> tuple[NodeScores, ...]:
-    """The best nodes, highest total first; among equals the chosen one, then snapshot order."""
-    result = cycle.result
-    if result is None or result.scores is None:
-        return ()
-    total, names = result.scores.total, result.nodes.names
-    keep = min(BEST_NODES, len(total))
-    order = _largest(total, keep)
-    best = [_node_scores(result.scores, int(i), names[int(result.feasible[i])]) for i in order]
-    return tuple(sorted(best, key=lambda s: (-s.total, s.node != result.node_name)))
-
-
-def _largest(total: np.ndarray, keep: int) -> np.ndarray:
-    if len(total) > keep:
-        candidates = np.argpartition(-total, keep - 1)[:keep]
-    else:
-        candidates = np.arange(len(total))
-    return candidates[np.argsort(-total[candidates], kind="stable")]
-
-
-def _node_scores(scores: NodePluginScores, column: int, node: str) -> NodeScores:
-    plugins = {
-        name: (
-            int(scores.raw[i, column]),
-            int(scores.normalized[i, column]),
-            scores.weighted(i, column),
+def best_nodes(columns: ScoreColumns, names: Sequence[str], chosen: int) -> tuple[NodeScores, ...]:
+    """The best nodes, highest total first; among equals row ``chosen``, then snapshot order."""
+    rows = _largest(columns, chosen, BEST_NODES)
+    raw = [column[rows].tolist() for column in columns.raw]
+    normalized = columns.normalized[:, rows].astype(np.int64)
+    weighted = normalized * columns.weights[:, None]
+    points = columns.extender_points
+    if points is not None and len(points):
+        weighted[-len(points) :] = points[:, rows]
+    cells = [
+        list(zip(*cells, strict=True))
+        for cells in zip(raw, normalized.tolist(), weighted.tolist(), strict=True)
+    ]
+    totals = columns.total[rows].tolist()
+    return tuple(
+        NodeScores(
+            names[row],
+            totals[i],
+            {plugin: cells[p][i] for p, plugin in enumerate(columns.plugins)},
         )
-        for i, name in enumerate(scores.plugins)
-    }
-    return NodeScores(node, int(scores.total[column]), plugins)
-
-
-def score_matrix(cycle: PodCycle) -> ScoreMatrix | None:
-    """Every node of the cycle; None where no node was looked at."""
-    result = cycle.result
-    if result is None or not len(result.nodes):
-        return None
-    n = len(result.nodes)
-    scores = result.scores
-    p = len(scores.plugins) if scores is not None else 0
-    raw = np.zeros((p, n), dtype=np.int64)
-    normalized = np.full((p, n), -1, dtype=np.int8)
-    total = np.full(n, -1, dtype=np.int64)
-    if scores is not None:
-        rows = result.feasible
-        raw[:, rows] = scores.raw
-        normalized[:, rows] = scores.normalized
-        total[rows] = scores.total
-    rejection, reasons = _rejection_ids(cycle, n)
-    return ScoreMatrix(
-        node_names=tuple(result.nodes.names),
-        plugins=scores.plugins if scores is not None else (),
-        weights=scores.weights if scores is not None else np.zeros(0, dtype=np.int64),
-        raw=raw,
-        normalized=normalized,
-        total=total,
-        rejection=rejection,
-        reasons=reasons,
-        scored=scores is not None,
+        for i, row in enumerate(rows.tolist())
     )
 
 
-def _rejection_ids(cycle: PodCycle, n: int) -> tuple[np.ndarray, tuple[tuple[str, str, str], ...]]:
+def _largest(columns: ScoreColumns, chosen: int, keep: int) -> NDArray[np.intp]:
+    """Rows of the ``keep`` largest totals (of those that were scored), largest first, ``chosen``
+    before its equals. Most nodes of a cluster are equals, so whole levels are taken from the top.
+    """
+    total = columns.total
+    scored = columns.normalized[0] >= 0 if len(columns.plugins) else total >= 0
+    taken = [np.array([chosen], dtype=np.intp)]
+    count, level = 1, int(total[chosen])
+    while count < keep and level > _LOWEST:
+        rows = np.flatnonzero((total == level) & scored)
+        rows = rows[rows != chosen][: keep - count]
+        taken.append(rows)
+        count += len(rows)
+        level = int(total.max(initial=_LOWEST, where=scored & (total < level)))
+    return np.concatenate(taken)
+
+
+def score_matrix(result: ScheduleResult | None) -> ScoreMatrix | None:
+    """Every node of the cycle; None where no node was looked at."""
+    if result is None or not result.size:
+        return None
+    n, columns = result.size, result.columns
+    rejection, reasons = _rejection_ids(result, n)
+    return ScoreMatrix(
+        node_names=tuple(result.names),
+        plugins=columns.plugins if columns is not None else (),
+        weights=columns.weights if columns is not None else np.zeros(0, dtype=np.int64),
+        raw=columns.raw if columns is not None else (),
+        normalized=columns.normalized if columns is not None else np.zeros((0, n), dtype=np.int8),
+        total=columns.total if columns is not None else np.full(n, -1, dtype=np.int64),
+        rejection=rejection,
+        reasons=reasons,
+        scored=columns is not None,
+    )
+
+
+def _rejection_ids(
+    result: ScheduleResult, n: int
+) -> tuple[NDArray[np.int32], tuple[tuple[str, str, str], ...]]:
     """int32 (n,): index of the reason, -1 feasible, -2 not evaluated; and the reasons."""
-    result = cycle.result
-    assert result is not None
     if result.statuses is None:
         status = result.status
         if status.is_success:

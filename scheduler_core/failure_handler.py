@@ -94,7 +94,8 @@ def dominant_reason(cycle: PodCycle) -> tuple[str, str]:
     """The one reason to show for a pod, and the plugin behind it: the rejection that hit most
     nodes, else the failure itself."""
     if cycle.status.is_rejected and cycle.node_name == "":
-        hits = rejections(cycle)
+        result = cycle.result
+        hits = rejections(result.statuses, result.status, result.size) if result else ()
         if hits:
             return hits[0].reason, hits[0].plugin
     return cycle.status.message or cycle.message, cycle.status.plugin

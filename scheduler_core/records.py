@@ -7,11 +7,57 @@ Arrays belong to the record: an observer may keep them, nobody may write to them
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+
+class Deferred(Sequence[T]):
+    """A sequence that is worked out when it is first read, from facts that never change.
+
+    Most readers of most records want the counts only. Two threads that read at once may both work
+    it out; they get the same.
+    """
+
+    __slots__ = ("_items", "_make")
+
+    def __init__(self, make: Callable[[], tuple[T, ...]]) -> None:
+        self._make: Callable[[], tuple[T, ...]] | None = make
+        self._items: tuple[T, ...] = ()
+
+    @property
+    def _tuple(self) -> tuple[T, ...]:
+        make = self._make
+        if make is not None:
+            self._items = make()
+            self._make = None  # what it was made from may go
+        return self._items
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._tuple[index]
+
+    def __len__(self) -> int:
+        return len(self._tuple)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Deferred):
+            return self._tuple == other._tuple
+        return self._tuple == other
+
+    def __hash__(self) -> int:
+        return hash(self._tuple)
+
+    def __repr__(self) -> str:
+        return repr(self._tuple)
 
 
 class Outcome(enum.StrEnum):
@@ -61,13 +107,13 @@ class ScoreMatrix:
     """Every node of one cycle: scores where it was feasible, the reason where it was not.
 
     ``node_names`` is shared between cycles as long as no node comes or goes. Row i of every array
-    is node ``node_names[i]``.
+    is node ``node_names[i]``. Two records share an array where nothing in it changed between them.
 
     Attributes:
         node_names: n names.
         plugins: p score plugins that ran, in order.
         weights: int64, shape (p,).
-        raw: int64, shape (p, n); 0 where the node was not scored.
+        raw: p arrays of int64, each of shape (n,); 0 where the node was not scored.
         normalized: int8, shape (p, n); 0..100, -1 where the node was not scored.
         total: int64, shape (n,); -1 where the node was not scored.
         rejection: int32, shape (n,); index into ``reasons``; -1 for a feasible node; -2 for a node
@@ -79,7 +125,7 @@ class ScoreMatrix:
     node_names: tuple[str, ...]
     plugins: tuple[str, ...]
     weights: NDArray[np.int64]
-    raw: NDArray[np.int64]
+    raw: Sequence[NDArray[np.int64]]
     normalized: NDArray[np.int8]
     total: NDArray[np.int64]
     rejection: NDArray[np.int32]
@@ -112,7 +158,7 @@ class CycleRecord:
         point_seconds: extension point -> seconds.
         plugin_seconds: (extension point, plugin) -> seconds.
         nodes_total / nodes_evaluated / nodes_feasible: counts.
-        rejections: most nodes first.
+        rejections: most nodes first. Worked out when first read, like ``best``.
         best: at most 20 best nodes, highest total first, ties in order of preference.
         ties: how many nodes share the highest total.
         node: the chosen node, or "".
@@ -147,8 +193,8 @@ class CycleRecord:
     nodes_feasible: int = 0
     point_seconds: Mapping[str, float] = field(default_factory=dict)
     plugin_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    rejections: tuple[Rejection, ...] = ()
-    best: tuple[NodeScores, ...] = ()
+    rejections: Sequence[Rejection] = ()
+    best: Sequence[NodeScores] = ()
     unschedulable_plugins: tuple[str, ...] = ()
     pod_group: str = ""  # "namespace/name" of the gang, or ""
     matrix: ScoreMatrix | None = None

@@ -48,6 +48,57 @@ class NodePluginScores:
         return int(self.normalized[row, column] * self.weights[row])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreColumns:
+    """Scores of all n nodes of a snapshot by p plugins, feasible or not.
+
+    ``raw``: p arrays of int64, shape (n,), 0 where a node is not feasible; ``normalized``: int8,
+    shape (p, n), -1 there; ``total``: int64, shape (n,), -1 there; ``weights``: int64, shape (p,).
+    ``extender_points``: int64, shape (e, n), of the last e entries of ``plugins``; see
+    ``NodePluginScores``. Nothing of it is ever written to again.
+    """
+
+    plugins: tuple[str, ...]
+    weights: NDArray[np.int64]
+    raw: tuple[NDArray[np.int64], ...]
+    normalized: NDArray[np.int8]
+    total: NDArray[np.int64]
+    extender_points: NDArray[np.int64] | None = None
+
+    @classmethod
+    def spread(cls, size: int, rows: NDArray[np.intp], scores: NodePluginScores) -> ScoreColumns:
+        """``scores`` of the nodes ``rows`` among ``size`` nodes."""
+        p = len(scores.plugins)
+        raw = np.zeros((p, size), dtype=np.int64)
+        normalized = np.full((p, size), -1, dtype=np.int8)
+        total = np.full(size, -1, dtype=np.int64)
+        raw[:, rows] = scores.raw
+        normalized[:, rows] = scores.normalized
+        total[rows] = scores.total
+        points = scores.extender_points
+        if points is not None:
+            wide = np.zeros((len(points), size), dtype=np.int64)
+            wide[:, rows] = points
+            points = wide
+        return cls(scores.plugins, scores.weights, tuple(raw), normalized, total, points)
+
+    def of_rows(self, rows: NDArray[np.intp]) -> NodePluginScores:
+        """The scores of some feasible nodes."""
+        p, f = len(self.plugins), len(rows)
+        raw = np.zeros((p, f), dtype=np.int64)
+        for i, column in enumerate(self.raw):
+            raw[i] = column[rows]
+        points = self.extender_points
+        return NodePluginScores(
+            self.plugins,
+            self.weights,
+            raw,
+            self.normalized[:, rows].astype(np.int64),
+            self.total[rows],
+            None if points is None else points[:, rows],
+        )
+
+
 def run_pre_score(
     plugins: Sequence[PreScorePlugin], state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> Status:
