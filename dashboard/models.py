@@ -15,6 +15,10 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
+# Django looks here for an application's models.
+from dashboard.rest import models as rest_models  # noqa: F401
+from dashboard.webhooks import models as webhook_models  # noqa: F401
+
 cluster_name_validator = RegexValidator(
     r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z",
     "Use at most 63 lower-case letters, digits and '-', beginning and ending with a letter"
@@ -435,6 +439,7 @@ class WaitingPod(models.Model):
             # Over all rows: SQLite does not use a partial index where states are parameters.
             models.Index(fields=["run", "state", "uid"], name="waitingpod_state"),
             models.Index(fields=["run", "commit_seq"], name="waitingpod_commit"),
+            models.Index(fields=["run", "pod_group", "id"], name="waitingpod_gang"),
         ]
 
     def __str__(self) -> str:
@@ -460,6 +465,12 @@ class AuditEntry(models.Model):
         STOP = "stop", "Stop"
         CREATE_SANDBOX = "create_sandbox", "Create sandbox"
         CHANGE_CONFIG = "change_config", "Change configuration"
+        CREATE_TOKEN = "create_token", "Create API token"
+        REVOKE_TOKEN = "revoke_token", "Revoke API token"
+        CREATE_WEBHOOK = "create_webhook", "Create webhook"
+        CHANGE_WEBHOOK = "change_webhook", "Change webhook"
+        DELETE_WEBHOOK = "delete_webhook", "Delete webhook"
+        RESEND_WEBHOOK = "resend_webhook", "Send webhook again"
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"
