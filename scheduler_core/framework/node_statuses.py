@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,33 @@ class NodeStatuses:
         every.ids[:] = cls.ABSENT
         every.ids[rows] = some.ids
         return every
+
+    def patched(self, statuses: Mapping[int, Status]) -> NodeStatuses:
+        """These statuses, with other ones at some rows; self where they are the same already.
+
+        The two share their table, which only ever grows.
+        """
+        ids = self.ids
+        for row, status in statuses.items():
+            known = self.intern(status) if not status.is_success else 0
+            if known != ids[row]:
+                if ids is self.ids:
+                    ids = ids.copy()
+                ids[row] = known
+        if ids is self.ids:
+            return self
+        twin = NodeStatuses.__new__(NodeStatuses)
+        twin.ids, twin.table, twin._index = ids, self.table, self._index
+        twin.absent_status = self.absent_status
+        return twin
+
+    def taken(self, rows: NDArray[np.intp]) -> NodeStatuses:
+        """The statuses of some of these nodes, in the order of ``rows``."""
+        some = NodeStatuses(0)
+        some.ids = self.ids[rows]
+        some.table, some._index = self.table.copy(), self._index.copy()
+        some.absent_status = self.absent_status
+        return some
 
     def __len__(self) -> int:
         return len(self.ids)

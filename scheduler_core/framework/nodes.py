@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -24,6 +24,7 @@ Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 V = TypeVar("V", bound=Hashable)
+C = TypeVar("C")
 
 #: Resources that have a column from the start, in this order.
 CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -176,6 +177,7 @@ class NodeTable(NodeInfos):
 
     __slots__ = (
         "_claims_seen",
+        "_companions",
         "_derived",
         "_infos",
         "_labels",
@@ -192,6 +194,8 @@ class NodeTable(NodeInfos):
         "column_requested",
         "column_required_anti_affinity",
         "column_unschedulable",
+        "nodes_with_affinity",
+        "nodes_with_required_anti_affinity",
         "resource_columns",
         "resource_names",
         "row_of",
@@ -203,8 +207,11 @@ class NodeTable(NodeInfos):
         self.resource_names: tuple[str, ...] = CORE_RESOURCES
         self.resource_columns: dict[str, int] = {n: i for i, n in enumerate(CORE_RESOURCES)}
         self._taints: InternedColumn[tuple[Taint, ...]] | None = None
+        self._log: list[int] = []
+        self._log_start = 0
         #: Grows whenever a Node object changes or nodes come and go; keys caches of plugins.
         self.static_version = 0
+        self._companions: dict[str, Any] = {}
         self.rebuild(infos)
 
     # -- Sequence ------------------------------------------------------------------------------
@@ -268,14 +275,36 @@ class NodeTable(NodeInfos):
         else:
             for row in self._changed_rows(known.seen):
                 known.column.set(row, compute(self._infos[row]))
-        known.seen = self._log_start + len(self._log)
+        known.seen = self.change_count
         while len(self._derived) >= MAX_DERIVED_COLUMNS:
             self._derived.pop(next(iter(self._derived)))
         self._derived[name] = known  # last in the dict: most recently used
         return known.column
 
+    @property
+    def change_count(self) -> int:
+        """How often a row has changed; see ``rows_changed_since``."""
+        return self._log_start + len(self._log)
+
+    def rows_changed_since(self, change_count: int) -> Collection[int] | None:
+        """Rows that changed after ``change_count`` was read; None where that is too long ago, or
+        nodes have come or gone since."""
+        first = change_count - self._log_start
+        if first < 0:
+            return None
+        changed = self._log[first:]
+        return changed if len(changed) < 2 else set(changed)
+
     def _changed_rows(self, since: int) -> set[int]:
         return set(self._log[since - self._log_start :])
+
+    def companion(self, name: str, make: Callable[[], C]) -> C:
+        """What is kept along with this table for as long as it lives, made when first asked for.
+        ``name`` identifies it and its type; it follows the table by ``rows_changed_since``."""
+        known: C | None = self._companions.get(name)
+        if known is None:
+            known = self._companions[name] = make()
+        return known
 
     # -- mutators, for the Snapshot --------------------------------------------------------------
 
@@ -290,8 +319,9 @@ class NodeTable(NodeInfos):
         self._labels: dict[str, InternedColumn[str]] = {}
         self._taints = None
         self._derived: dict[str, _Derived] = {}
-        self._log: list[int] = []
-        self._log_start = 0
+        # Numbers go on, so that what was noted before cannot be taken for up to date.
+        self._log_start = self.change_count + 1
+        self._log = []
         self.column_allocatable: Int64 = np.zeros((n, r), dtype=np.int64)
         self.column_requested: Int64 = np.zeros((n, r), dtype=np.int64)
         self.column_nonzero: Int64 = np.zeros((n, 2), dtype=np.int64)
@@ -300,6 +330,9 @@ class NodeTable(NodeInfos):
         self.column_unschedulable: Bool = np.zeros(n, dtype=bool)
         self.column_affinity: Bool = np.zeros(n, dtype=bool)
         self.column_required_anti_affinity: Bool = np.zeros(n, dtype=bool)
+        #: How many nodes have pods with pod (anti-)affinity, with required anti-affinity.
+        self.nodes_with_affinity = 0
+        self.nodes_with_required_anti_affinity = 0
         #: "namespace/claim" -> number of pods on these nodes that use it.
         self.used_pvcs: Counter[str] = Counter()
         self._claims_seen: list[Counter[str]] = [Counter()] * n
@@ -323,8 +356,14 @@ class NodeTable(NodeInfos):
         self.column_nonzero[row, 0] = info.nonzero_cpu
         self.column_nonzero[row, 1] = info.nonzero_memory
         self.column_pods[row] = len(info.pods)
-        self.column_affinity[row] = bool(info.pods_with_affinity)
-        self.column_required_anti_affinity[row] = bool(info.pods_with_required_anti_affinity)
+        has = bool(info.pods_with_affinity)
+        if has is not bool(self.column_affinity[row]):
+            self.column_affinity[row] = has
+            self.nodes_with_affinity += 1 if has else -1
+        has = bool(info.pods_with_required_anti_affinity)
+        if has is not bool(self.column_required_anti_affinity[row]):
+            self.column_required_anti_affinity[row] = has
+            self.nodes_with_required_anti_affinity += 1 if has else -1
         if info.pvc_ref_counts != self._claims_seen[row]:
             self._refresh_claims(row, info.pvc_ref_counts)
 
