@@ -13,6 +13,13 @@ from django.utils import timezone
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
 
 _TARGET_LENGTH = 600
+#: The attribute of a user object that acts by an API token.
+_BY = "audit_token"
+
+
+def acts_by_token(user: Any, prefix: str) -> None:
+    """From now on this user object acts by an API token: its rows say by which."""
+    setattr(user, _BY, prefix)
 
 
 def write(
@@ -27,7 +34,9 @@ def write(
     run: SchedulerRun | None = None,
     waiting_pod: WaitingPod | None = None,
 ) -> AuditEntry:
-    """One audit row. ``user`` is a Django user, or None for the system itself."""
+    """One audit row. ``user`` is a Django user, or None for the system itself. ``detail`` gets
+    ``token``, the prefix of the API token by which the user acts, if any."""
+    token = getattr(user, _BY, "")
     return AuditEntry.objects.create(
         at=timezone.now(),
         user=user if user is not None and user.pk else None,
@@ -37,7 +46,7 @@ def write(
         comment=comment,
         outcome=outcome,
         message=message,
-        detail=dict(detail or {}),
+        detail={**(detail or {}), **({"token": token} if token else {})},
         run=run,
         waiting_pod=waiting_pod,
     )
