@@ -9,6 +9,7 @@ import sys
 # settings these work on the demo's data folder; everything else expects production's settings.
 LOCAL_COMMANDS = frozenset(
     {
+        "benchmark",
         "capacity",
         "check_config",
         "demo",
