@@ -1,4 +1,8 @@
-"""Celery tasks: argument parsers. The work is in ``runner``, ``sandbox_host`` and services."""
+"""Celery tasks: argument parsers. The work is in ``runner``, ``sandbox_host`` and services.
+
+The two that live on import their module when they begin: beat and the default worker, which load
+this module too, then start without the whole scheduler.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 from celery import Task, shared_task
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
-from dashboard import loops, retention, runner, sandbox_host
+from dashboard import loops, retention
 from dashboard.publisher import get_publisher
 from dashboard.shutdown import shutting_down
 
@@ -15,6 +19,8 @@ from dashboard.shutdown import shutting_down
 @shared_task(bind=True, name="dashboard.tasks.host_sandbox")
 def host_sandbox(self: Task, cluster_id: int) -> None:
     """Own a sandbox until it is not wanted, or this worker stops."""
+    from dashboard import sandbox_host
+
     sandbox_host.host(
         cluster_id,
         worker=str(self.request.hostname or ""),
@@ -26,6 +32,8 @@ def host_sandbox(self: Task, cluster_id: int) -> None:
 @shared_task(bind=True, name="dashboard.tasks.run_scheduler")
 def run_scheduler(self: Task, run_id: int) -> None:
     """Carry a run until it is not wanted, or this worker stops."""
+    from dashboard import runner
+
     runner.run(run_id, worker=str(self.request.hostname or ""), stop=shutting_down)
 
 

@@ -15,6 +15,8 @@ BROKER, WEB, WORKERS, BEAT = range(4)
 
 PARTS = ("web", "loop", "default", "beat")
 DEFAULT_CONCURRENCY = 4
+# A worker's own system checks load every page's code, and `serve` has made the same checks.
+_ALL = {"PYTHONUNBUFFERED": "1", "CELERY_SKIP_CHECKS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Site:
             name=name,
             command=command,
             stage=stage,
-            environment={**self.environment, "PYTHONUNBUFFERED": "1"},
+            environment={**self.environment, **_ALL},
             folder=self.root,
             log=self.logs / f"{name.replace(' ', '-')}.log" if self.logs else None,
             keep_fds=fds,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from scripts.measure import heatmap
+from scripts.measure import heatmap, start
 
-MEASUREMENTS = {"heatmap": heatmap}
+MEASUREMENTS = {"heatmap": heatmap, "start": start}
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ from dashboard.supervisor.supervisor import ChildKeepsFailingError, Supervisor
 
 STOP_SECONDS = 3.0
 START_SECONDS = 60.0
+WORKERS = 2
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
@@ -74,11 +75,14 @@ class Command(BaseCommand):
             site, title = self._start_broker(supervisor, folder, host, run)
             passwords, first = self._prepare_data(trace)
             self._say("Starting the web server, two workers and beat ...")
-            for name in programs.PARTS:
+            *first_parts, last = programs.PARTS
+            for name in first_parts:
                 supervisor.start(programs.part(site, name, listening.fileno()))
             if not supervisor.wait_until(lambda: answers_http(host, port), START_SECONDS):
                 raise CommandError(f"the web server does not answer; see {folder.path / 'logs'}.")
             supervisor.wait_until(_workers_answer, START_SECONDS)
+            # Beat only revives what has died: the workers look for their loops when they start.
+            supervisor.start(programs.part(site, last))
             self._banner(_link(address, run, first), passwords, title, folder.path)
             supervisor.run()
             self._say("\nStopping ...")
@@ -187,7 +191,7 @@ def _workers_answer() -> bool:
     from celery import current_app
 
     try:
-        answers = current_app.control.ping(timeout=0.3)
+        answers = current_app.control.ping(timeout=0.3, limit=WORKERS)
     except Exception:  # noqa: BLE001 - whatever it is, it is not ready; the caller has a deadline
         return False
-    return len(answers or ()) >= 2
+    return len(answers or ()) >= WORKERS
