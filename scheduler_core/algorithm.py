@@ -16,7 +16,7 @@ from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import EmptiedNodes, NodeInfos
 from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.runtime.scoring import NodePluginScores, ScoreColumns
-from scheduler_core.framework.status import Status, unresolvable
+from scheduler_core.framework.status import SUCCESS, Status, unresolvable
 from scheduler_core.framework.types import Diagnosis, FitError
 
 Rows = NDArray[np.intp]
@@ -128,6 +128,7 @@ class SchedulingAlgorithm:
         every_node: look at every node, whatever the percentage and even where nothing scores;
             recorded comparisons want them all.
         extenders: asked after the Filter plugins and beside the Score plugins.
+        reuse: let work for one pod serve the next one like it; decisions are the same without.
     """
 
     def __init__(
@@ -137,11 +138,13 @@ class SchedulingAlgorithm:
         score_single_node: bool = False,
         every_node: bool = False,
         extenders: Extenders | None = None,
+        reuse: bool = False,
     ) -> None:
         self._tie_breaker = tie_breaker
         self._score_single_node = score_single_node
         self._every_node = every_node
         self._extenders = extenders or Extenders()
+        self._reuse = reuse
         #: Where the next search starts; shared by all profiles, as in the reference.
         self._next_start = 0
 
@@ -160,6 +163,10 @@ class SchedulingAlgorithm:
             percentage: of the profile; 100 looks at every node, 0 is adaptive.
             preferred_node: tried alone first (nominated by preemption, or held before a restart).
         """
+        if self._reuse and not preferred_node:
+            found = self._by_equivalence(framework, state, pod, percentage)
+            if found is not None:
+                return found
         found = self.find_nodes_that_fit(
             framework, state, pod, percentage=percentage, preferred_node=preferred_node
         )
@@ -170,6 +177,46 @@ class SchedulingAlgorithm:
             found.ties = 1
             return found
         return self._prioritize(framework, state, pod, found)
+
+    def _by_equivalence(
+        self, framework: Framework, state: CycleState, pod: Pod, percentage: int
+    ) -> ScheduleResult | None:
+        """What is known from pods like this one; None where a full pass has to be made."""
+        nodes = framework.nodes
+        count = len(nodes)
+        if not count or not framework.score_plugins or self._extenders:
+            return None
+        if self._nodes_to_find(framework, count, percentage) < count:
+            return None
+        evaluation = framework.equivalence.evaluate(
+            state, pod, score_single_node=self._score_single_node
+        )
+        if evaluation is None:
+            return None
+        statuses, feasible = evaluation.statuses, evaluation.feasible
+        found = ScheduleResult(nodes, SUCCESS, statuses, feasible, evaluated=count)
+        if evaluation.columns is not None:
+            self._pick(found, evaluation.columns)
+        elif len(feasible):
+            found.choose(int(feasible[0]))
+            found.ties = 1
+        else:
+            diagnosis = Diagnosis(node_statuses=statuses)
+            _note_plugins(diagnosis, statuses)
+            found.fit_error = FitError(pod, count, diagnosis)
+            found.status = unresolvable()
+        return found
+
+    def _pick(self, found: ScheduleResult, columns: ScoreColumns) -> None:
+        """The best of all nodes, of which those that are not feasible have the total -1."""
+        found.columns = columns
+        total = columns.total
+        best = int(total.argmax())
+        highest = int(total[best])
+        tied = np.flatnonzero(total == highest)
+        found.choose(best if len(tied) == 1 else self._tie_breaker.choose(found.names, tied))
+        found.ties = len(tied)
+        found.best_total = highest
 
     # -- filtering -------------------------------------------------------------------------------
 

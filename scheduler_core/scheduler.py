@@ -82,6 +82,8 @@ class SchedulerOptions:
         listing_interval: least seconds between two listings of the queue.
         retry: False: a pod that does not fit is dropped from the queue (recorded replays).
         seed: of what chance the plugins have (preemption's first node); None: another each time.
+        reuse: let work for one pod serve the next one like it. False: every cycle is a full pass,
+            which is slower and decides the same.
     """
 
     score_single_node: bool = False
@@ -89,6 +91,7 @@ class SchedulerOptions:
     listing_interval: float = 0.25
     retry: bool = True
     seed: int | None = None
+    reuse: bool = True
 
 
 class Scheduler:
@@ -180,6 +183,7 @@ class Scheduler:
             tie_breaker or SeededRandom(),
             score_single_node=self._options.score_single_node,
             extenders=self._extenders,
+            reuse=self._options.reuse,
         )
         self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds, self._extenders)
         self.waiting_room = WaitingRoom(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 T = TypeVar("T")
@@ -98,6 +98,14 @@ class CycleState:
 
     def keys(self) -> Iterable[str]:
         return self._data.keys()
+
+    def contents(self) -> dict[str, Any]:
+        """What was written, as a dict of its own; the values are shared."""
+        return self._data.copy()
+
+    def refill(self, contents: Mapping[str, Any]) -> None:
+        """Hold just these keys and values."""
+        self._data = dict(contents)
 
     def clone(self) -> CycleState:
         """A copy whose cloneable values are cloned too (preemption's dry run, two-pass filter)."""

@@ -203,6 +203,16 @@ class Plugin(ABC):  # noqa: B024 - what is abstract differs per extension point
 
     name: ClassVar[str] = ""
 
+    def is_node_local(self, pod: Pod) -> bool:
+        """Whether, for this pod, what PreFilter and PreScore say follows from the pod alone, and
+        what Filter and Score say of a node from the pod and that NodeInfo alone.
+
+        Such answers serve the next pod with the same ``Pod.signature``: they are worked out again
+        only for nodes that changed. Default: no; the plugin is asked anew in every cycle. (The
+        reference's opportunistic batching asks the like of plugins by SignPlugin.)
+        """
+        return False
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _require_one_speed(cls)

@@ -70,6 +70,9 @@ class DynamicResources(
 
     name = "DynamicResources"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return not pod.resource_claims
+
     def __init__(self, _args: Mapping[str, Any], _handle: Handle) -> None:
         """Neither arguments nor the scheduler around it matter without claims."""
 

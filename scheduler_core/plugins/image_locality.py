@@ -28,6 +28,9 @@ class ImageLocality(ScorePlugin):
 
     name = "ImageLocality"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def __init__(self, _args: Mapping[str, Any], handle: Handle) -> None:
         self._handle = handle
 

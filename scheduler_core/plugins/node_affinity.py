@@ -74,6 +74,9 @@ class NodeAffinity(EnqueueExtensions, PreFilterPlugin, FilterPlugin, PreScorePlu
 
     name = "NodeAffinity"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def __init__(self, args: Mapping[str, Any], _handle: Handle) -> None:
         added = _read_added(args)
         self._added_required = added.required

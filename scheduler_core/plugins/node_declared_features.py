@@ -39,6 +39,9 @@ class NodeDeclaredFeatures(StatelessPlugin, EnqueueExtensions, PreFilterPlugin, 
 
     name = "NodeDeclaredFeatures"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: NodeInfos
     ) -> tuple[PreFilterResult | None, Status]:

@@ -27,6 +27,9 @@ class NodeName(StatelessPlugin, EnqueueExtensions, FilterPlugin):
 
     name = "NodeName"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         if not pod.node_name or pod.node_name == node_info.name:
             return SUCCESS

@@ -37,6 +37,9 @@ class NodePorts(StatelessPlugin, EnqueueExtensions, PreFilterPlugin, FilterPlugi
 
     name = "NodePorts"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: NodeInfos
     ) -> tuple[PreFilterResult | None, Status]:

@@ -32,6 +32,9 @@ class NodeUnschedulable(StatelessPlugin, EnqueueExtensions, FilterPlugin):
 
     name = "NodeUnschedulable"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         node = node_info.node
         if node is None or not node.unschedulable:

@@ -61,6 +61,9 @@ class TaintToleration(
 
     name = "TaintToleration"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         if node_info.node is None:
             return SUCCESS

@@ -33,6 +33,7 @@ from scheduler_core.framework.status import SKIP, SUCCESS, Status, unresolvable,
 from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.claims import claim_not_found, queue_if_claim_is_named
 from scheduler_core.plugins.helpers.hints import queue_if
+from scheduler_core.plugins.helpers.plain_volumes import has_only_plain_volumes
 
 __all__ = ["VolumeRestrictions"]
 
@@ -79,6 +80,9 @@ class VolumeRestrictions(EnqueueExtensions, PreFilterPlugin, FilterPlugin, PreFi
     """One writer per cloud disk and node; one pod per ReadWriteOncePod claim anywhere."""
 
     name = "VolumeRestrictions"
+
+    def is_node_local(self, pod: Pod) -> bool:
+        return has_only_plain_volumes(pod)
 
     def __init__(self, _args: Mapping[str, Any], handle: Handle) -> None:
         self._claims = handle.informer("PersistentVolumeClaim")

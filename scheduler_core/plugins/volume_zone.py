@@ -31,6 +31,7 @@ from scheduler_core.framework.status import SKIP, SUCCESS, Status, unresolvable
 from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.claims import claim_not_found, queue_if_claim_is_named
 from scheduler_core.plugins.helpers.hints import queue_if
+from scheduler_core.plugins.helpers.plain_volumes import has_only_plain_volumes
 
 __all__ = ["VolumeZone"]
 
@@ -59,6 +60,9 @@ class VolumeZone(EnqueueExtensions, PreFilterPlugin, FilterPlugin):
     """Looks at claims that are bound; ephemeral volumes are not looked at."""
 
     name = "VolumeZone"
+
+    def is_node_local(self, pod: Pod) -> bool:
+        return has_only_plain_volumes(pod)
 
     def __init__(self, _args: Mapping[str, Any], handle: Handle) -> None:
         self._claims = handle.informer("PersistentVolumeClaim")

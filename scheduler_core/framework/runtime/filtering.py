@@ -51,7 +51,7 @@ def _pre_filter(
     kept = SUCCESS
     for plugin in plugins:
         begin = perf_counter()
-        result, status = _pre_filter_one(plugin, state, pod, nodes)
+        result, status = pre_filter_one(plugin, state, pod, nodes)
         state.timings.add_plugin("PreFilter", plugin.name, perf_counter() - begin)
         if status.is_skip:
             skipped.add(plugin.name)
@@ -73,9 +73,10 @@ def _pre_filter(
     return PreFilterOutcome(merged, kept, frozenset(setters))
 
 
-def _pre_filter_one(
+def pre_filter_one(
     plugin: PreFilterPlugin, state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> tuple[PreFilterResult | None, Status]:
+    """One plugin's PreFilter; what it raises is an Error."""
     try:
         result, status = plugin.pre_filter(state, pod, nodes)
         return result, returned(status)
@@ -103,7 +104,7 @@ def run_filter(
         if plugin.name in state.skip_filter_plugins:
             continue
         begin = perf_counter()
-        merged.merge(_filter_nodes(plugin, state, pod, nodes), plugin.name)
+        merged.merge(filter_nodes(plugin, state, pod, nodes), plugin.name)
         state.timings.add_plugin("Filter", plugin.name, perf_counter() - begin)
         if not merged.all_success and not (merged.ids == 0).any():
             break
@@ -111,9 +112,10 @@ def run_filter(
     return merged
 
 
-def _filter_nodes(
+def filter_nodes(
     plugin: FilterPlugin, state: CycleState, pod: Pod, nodes: NodeInfos
 ) -> NodeStatuses:
+    """One plugin's Filter over all ``nodes``; what it raises is an Error on every one of them."""
     try:
         return _with_named_errors(
             _checked(plugin.filter_nodes(state, pod, nodes), len(nodes)), plugin

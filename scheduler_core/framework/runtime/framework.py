@@ -35,6 +35,7 @@ from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.runtime import binding, filtering, post_filter, scoring
+from scheduler_core.framework.runtime.equivalence import EquivalenceCache
 from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.runtime.registry import Registry
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
@@ -142,6 +143,7 @@ class Framework:
         self.post_bind_plugins = self._at(plugins, "postBind", PostBindPlugin)
         if require_queue_and_bind:
             self._check_queue_and_bind()
+        self.equivalence = EquivalenceCache(self)
 
     # -- making ----------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ def run_pre_score(
     status = SUCCESS
     for plugin in plugins:
         begin = perf_counter()
-        answer = _pre_score(plugin, state, pod, nodes)
+        answer = pre_score_one(plugin, state, pod, nodes)
         state.timings.add_plugin("PreScore", plugin.name, perf_counter() - begin)
         if answer.is_skip:
             skipped.add(plugin.name)
@@ -121,7 +121,8 @@ def run_pre_score(
     return status
 
 
-def _pre_score(plugin: PreScorePlugin, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
+def pre_score_one(plugin: PreScorePlugin, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
+    """One plugin's PreScore; what it raises is an Error."""
     try:
         return returned(plugin.pre_score(state, pod, nodes))
     except Exception as exc:

@@ -32,6 +32,7 @@ from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.claims import queue_if_claim_is_used
 from scheduler_core.plugins.helpers.csi_migration import driver_of_inline, is_inline_migratable
 from scheduler_core.plugins.helpers.hints import held_a_node, queue_if
+from scheduler_core.plugins.helpers.plain_volumes import has_only_plain_volumes
 from scheduler_core.plugins.node_volume_limits.attached import (
     BY_NODE,
     AttachedVolumes,
@@ -48,6 +49,9 @@ class NodeVolumeLimits(EnqueueExtensions, PreFilterPlugin, FilterPlugin):
     """Counts distinct volumes of a node's pods, and what is attached beside them."""
 
     name = "NodeVolumeLimits"
+
+    def is_node_local(self, pod: Pod) -> bool:
+        return has_only_plain_volumes(pod)
 
     def __init__(self, _args: Mapping[str, Any], handle: Handle) -> None:
         self._csi_nodes = handle.informer("CSINode")

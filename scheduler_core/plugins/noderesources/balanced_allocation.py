@@ -50,6 +50,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     name = "NodeResourcesBalancedAllocation"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def __init__(self, args: Mapping[str, Any], _handle: Handle) -> None:
         self._resources = _read_resources(args)
 

@@ -78,6 +78,9 @@ class NodeResourcesFit(
 
     name = "NodeResourcesFit"
 
+    def is_node_local(self, pod: Pod) -> bool:
+        return True
+
     def __init__(self, args: Mapping[str, Any], _handle: Handle) -> None:
         self._args = read_fit_args(args)
 

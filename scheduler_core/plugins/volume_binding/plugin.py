@@ -30,6 +30,7 @@ from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.status import SKIP, SUCCESS, Status, error, unresolvable
 from scheduler_core.framework.types import PreFilterResult
+from scheduler_core.plugins.helpers.plain_volumes import has_only_plain_volumes
 from scheduler_core.plugins.volume_binding.all_nodes import AllNodes
 from scheduler_core.plugins.volume_binding.assume_cache import AssumeCache
 from scheduler_core.plugins.volume_binding.assumptions import kept_for, with_selected_node
@@ -85,6 +86,9 @@ class VolumeBinding(
     """
 
     name = "VolumeBinding"
+
+    def is_node_local(self, pod: Pod) -> bool:
+        return has_only_plain_volumes(pod)
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         timeout = _read_timeout(args)
