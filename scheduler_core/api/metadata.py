@@ -89,10 +89,10 @@ class KubeObject:
             InvalidObject: a field has the wrong type, or a quantity is malformed or negative; all
                 faults at once. What is well-formed but senseless is for `api.validation`.
         """
-        kind = cls.__name__
         reader = Reader(raw)
         found = cls.read(reader)
-        reader.finish(subject_of(raw, kind))
+        if reader.faults:
+            reader.finish(subject_of(raw, cls.__name__))
         return found
 
     @classmethod

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from typing import Final
 
-from .affinity import NO_AFFINITY, Affinity, TopologySpreadConstraint
-from .containers import Container, HostPort, PodResourceClaim, ResourceStatus, Volume
-from .errors import required
-from .metadata import Condition, KubeObject, read_conditions, read_metadata
-from .reader import EMPTY, Reader, nothing
-from .signature import signature_of, spec_signature
+from .affinity import Affinity, TopologySpreadConstraint
+from .containers import Container, PodResourceClaim, ResourceStatus, Volume
+from .content import content_of, digest
+from .interning import Interned
+from .metadata import Condition, KubeObject, read_metadata
+from .pod_spec import DEFAULT_SCHEDULER_NAME, PodSpec, PodStatus, read_containers, read_volumes
+from .reader import EMPTY, Raw, Reader
+from .signature import anonymous, signature_of
 from .taints import Toleration
 
 __all__ = ["DEFAULT_SCHEDULER_NAME", "POD_GROUP_LABEL", "Pod"]
 
-DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
-
 #: the label by which a pod belongs to a PodGroup of scheduling.x-k8s.io in its namespace
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
-
-_NO_STATUS: Final = ResourceStatus()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -42,44 +40,127 @@ class Pod(KubeObject):
         scheduling_group: spec.schedulingGroup.podGroupName (native gangs), or "".
     """
 
-    scheduler_name: str = DEFAULT_SCHEDULER_NAME
-    priority: int = 0
-    priority_class_name: str = ""
-    preemption_policy: str = "PreemptLowerPriority"
+    spec: PodSpec
+    status: PodStatus
+    volumes: tuple[Volume, ...]
     node_name: str = ""
-    node_selector: Mapping[str, str] | None = None
-    affinity: Affinity = NO_AFFINITY
-    tolerations: tuple[Toleration, ...] = ()
-    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    scheduling_gates: tuple[str, ...] = ()
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-    pod_requests: Mapping[str, int] = field(default_factory=nothing)
-    pod_limits: Mapping[str, int] = field(default_factory=nothing)
-    overhead: Mapping[str, int] = field(default_factory=nothing)
-    volumes: tuple[Volume, ...] = ()
-    resource_claims: tuple[PodResourceClaim, ...] = ()
-    host_network: bool = False
-    host_users: bool = True
-    restart_policy: str = "Always"
-    termination_grace_period_seconds: int | None = None
-    scheduling_group: str = ""
-    phase: str = "Pending"
-    conditions: tuple[Condition, ...] = ()
-    nominated_node_name: str = ""
-    start_time: float | None = None
-    container_statuses: Mapping[str, ResourceStatus] = field(default_factory=nothing)
-    init_container_statuses: Mapping[str, ResourceStatus] = field(default_factory=nothing)
-    status_resources: ResourceStatus = _NO_STATUS
-    resize_infeasible: bool = False
 
-    # Filled by api.resources on first use; derived from the fields above, so never stale.
-    _requests: Mapping[str, int] | None = field(default=None, init=False)
+    # Filled by api.resources where the status counts too; what the spec alone tells is kept there.
     _assigned_requests: Mapping[str, int] | None = field(default=None, init=False)
     _nonzero_requests: tuple[int, int] | None = field(default=None, init=False)
-    _scoring_requests: Mapping[str, int] | None = field(default=None, init=False)
-    _host_ports: tuple[HostPort, ...] | None = field(default=None, init=False)
     _signature: bytes | None = field(default=None, init=False)
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.spec.scheduler_name
+
+    @property
+    def priority(self) -> int:
+        return self.spec.priority
+
+    @property
+    def priority_class_name(self) -> str:
+        return self.spec.priority_class_name
+
+    @property
+    def preemption_policy(self) -> str:
+        return self.spec.preemption_policy
+
+    @property
+    def node_selector(self) -> Mapping[str, str] | None:
+        return self.spec.node_selector
+
+    @property
+    def affinity(self) -> Affinity:
+        return self.spec.affinity
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        return self.spec.tolerations
+
+    @property
+    def topology_spread_constraints(self) -> tuple[TopologySpreadConstraint, ...]:
+        return self.spec.topology_spread_constraints
+
+    @property
+    def scheduling_gates(self) -> tuple[str, ...]:
+        return self.spec.scheduling_gates
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        return self.spec.containers
+
+    @property
+    def init_containers(self) -> tuple[Container, ...]:
+        return self.spec.init_containers
+
+    @property
+    def pod_requests(self) -> Mapping[str, int]:
+        return self.spec.pod_requests
+
+    @property
+    def pod_limits(self) -> Mapping[str, int]:
+        return self.spec.pod_limits
+
+    @property
+    def overhead(self) -> Mapping[str, int]:
+        return self.spec.overhead
+
+    @property
+    def resource_claims(self) -> tuple[PodResourceClaim, ...]:
+        return self.spec.resource_claims
+
+    @property
+    def host_network(self) -> bool:
+        return self.spec.host_network
+
+    @property
+    def host_users(self) -> bool:
+        return self.spec.host_users
+
+    @property
+    def restart_policy(self) -> str:
+        return self.spec.restart_policy
+
+    @property
+    def termination_grace_period_seconds(self) -> int | None:
+        return self.spec.termination_grace_period_seconds
+
+    @property
+    def scheduling_group(self) -> str:
+        return self.spec.scheduling_group
+
+    @property
+    def phase(self) -> str:
+        return self.status.phase
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.status.conditions
+
+    @property
+    def nominated_node_name(self) -> str:
+        return self.status.nominated_node_name
+
+    @property
+    def start_time(self) -> float | None:
+        return self.status.start_time
+
+    @property
+    def container_statuses(self) -> Mapping[str, ResourceStatus]:
+        return self.status.container_statuses
+
+    @property
+    def init_container_statuses(self) -> Mapping[str, ResourceStatus]:
+        return self.status.init_container_statuses
+
+    @property
+    def status_resources(self) -> ResourceStatus:
+        return self.status.status_resources
+
+    @property
+    def resize_infeasible(self) -> bool:
+        return self.status.resize_infeasible
 
     @property
     def signature(self) -> bytes:
@@ -137,8 +218,7 @@ class Pod(KubeObject):
 
     def with_node_name(self, node_name: str) -> Pod:
         """A copy that stands on `node_name`: what the cache assumes and the API server stores."""
-        raw = dict(self.raw)
-        raw["spec"] = {**(raw.get("spec") or {}), "nodeName": node_name}
+        raw = {**self.raw, "spec": {**(self.raw.get("spec") or EMPTY), "nodeName": node_name}}
         copy: Pod = object.__new__(Pod)
         for slot in _SLOTS:
             object.__setattr__(copy, slot, getattr(self, slot))
@@ -152,80 +232,82 @@ class Pod(KubeObject):
         return _read_pod(reader)
 
 
+def _refuse(pod: Pod, name: str, value: object) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+# What dataclass makes of `frozen` and `slots` together knows the fields alone, not the properties.
+Pod.__setattr__ = _refuse  # type: ignore[method-assign, assignment]
+
 _SLOTS: Final = (*KubeObject.__slots__, *Pod.__slots__)
 
 
+#: specs and statuses by their content, those of the last few thousand templates
+_SPECS: Final = Interned[PodSpec](2048)
+_STATUSES: Final = Interned[PodStatus](2048)
+_NO_STATUS: Final = PodStatus()
+
+
 def _sign(pod: Pod) -> bytes:
-    spec = pod.raw.get("spec") or EMPTY
-    if "nodeName" in spec:
-        spec = {key: value for key, value in spec.items() if key != "nodeName"}
-    own = (pod.name, pod.uid) if _has_claims_of_its_own(pod) else ()
+    spec = pod.spec
+    own = (pod.name, pod.uid) if spec.has_claims_of_a_pods_own or not spec.signature else ()
     try:
-        return signature_of(pod.raw, spec_signature(spec), own)
+        return signature_of(pod.raw, spec.signature, own)
     except ValueError:
         # Something in it is not JSON (a date out of YAML): then it is like no other.
-        return signature_of(EMPTY, b"", (pod.key, pod.uid))
-
-
-def _has_claims_of_its_own(pod: Pod) -> bool:
-    """Whether claims are made in this pod's name."""
-    return any(volume.is_ephemeral for volume in pod.volumes) or any(
-        claim.resource_claim_template_name for claim in pod.resource_claims
-    )
+        return signature_of(EMPTY, b"", (pod.name, pod.uid))
 
 
 def _read_pod(reader: Reader) -> Pod:
-    spec = reader.child("spec")
-    status = reader.child("status")
-    has = spec.raw.__contains__
-    affinity = spec.optional_child("affinity")
-    resources = spec.child("resources")
-    conditions = read_conditions(status)
-    containers = tuple(map(Container.read, spec.items("containers")))
-    if not containers:
-        spec.fault("containers", required())
+    spec_reader = reader.child("spec")
+    exact = _content(_without_node(spec_reader.raw))
+    content = anonymous(exact, spec_reader.raw)
+    spec = _SPECS.get(content)
+    volumes = None
+    if spec is None:
+        # Faults are told in this order: containers, metadata, the rest of the spec, status.
+        containers = read_containers(spec_reader)
+        metadata = read_metadata(reader, namespaced=True)
+        spec = PodSpec.read(spec_reader, containers, digest(content) if content else b"")
+        if content and not reader.faults:
+            _SPECS.keep(content, spec)
+    else:
+        metadata = read_metadata(reader, namespaced=True)
+        if content is not exact:  # the same but for the name of a volume
+            volumes = read_volumes(spec_reader)
     return Pod(
-        **read_metadata(reader, namespaced=True),
-        scheduler_name=spec.text("schedulerName") or DEFAULT_SCHEDULER_NAME,
-        priority=spec.integer("priority"),
-        priority_class_name=spec.text("priorityClassName"),
-        preemption_policy=spec.text("preemptionPolicy") or "PreemptLowerPriority",
-        node_name=spec.text("nodeName"),
-        node_selector=spec.text_map("nodeSelector") if spec.has("nodeSelector") else None,
-        affinity=NO_AFFINITY if affinity is None else Affinity.read(affinity),
-        tolerations=tuple(map(Toleration.read, spec.items("tolerations"))),
-        topology_spread_constraints=tuple(
-            map(TopologySpreadConstraint.read, spec.items("topologySpreadConstraints"))
-        ),
-        scheduling_gates=tuple(gate.text("name") for gate in spec.items("schedulingGates")),
-        containers=containers,
-        init_containers=tuple(map(Container.read, spec.items("initContainers"))),
-        pod_requests=resources.quantities("requests"),
-        pod_limits=resources.quantities("limits"),
-        overhead=spec.quantities("overhead"),
-        volumes=tuple(map(Volume.read, spec.items("volumes"))) if has("volumes") else (),
-        resource_claims=tuple(map(PodResourceClaim.read, spec.items("resourceClaims"))),
-        host_network=spec.boolean("hostNetwork"),
-        host_users=spec.boolean("hostUsers", True),
-        restart_policy=spec.text("restartPolicy") or "Always",
-        termination_grace_period_seconds=spec.optional_integer("terminationGracePeriodSeconds"),
-        scheduling_group=spec.child("schedulingGroup").text("podGroupName")
-        if has("schedulingGroup")
-        else "",
-        phase=status.text("phase") or "Pending",
-        conditions=conditions,
-        nominated_node_name=status.text("nominatedNodeName"),
-        start_time=status.time("startTime"),
-        container_statuses=_statuses(status, "containerStatuses"),
-        init_container_statuses=_statuses(status, "initContainerStatuses"),
-        status_resources=ResourceStatus.read(status),
-        resize_infeasible=any(
-            c.type == "PodResizePending" and c.reason == "Infeasible" for c in conditions
-        ),
+        **metadata,
+        spec=spec,
+        status=_read_status(reader),
+        volumes=spec.volumes if volumes is None else volumes,
+        node_name=spec_reader.text("nodeName"),
     )
 
 
-def _statuses(status: Reader, key: str) -> Mapping[str, ResourceStatus]:
-    if not status.has(key):
-        return EMPTY
-    return {entry.text("name"): ResourceStatus.read(entry) for entry in status.items(key)}
+def _read_status(reader: Reader) -> PodStatus:
+    if reader.raw.get("status") is None:
+        return _NO_STATUS
+    status_reader = reader.child("status")
+    content = _content(status_reader.raw)
+    status = _STATUSES.get(content)
+    if status is None:
+        status = PodStatus.read(status_reader)
+        if content and not reader.faults:
+            _STATUSES.keep(content, status)
+    return status
+
+
+def _without_node(spec: Raw) -> Raw:
+    if "nodeName" not in spec:
+        return spec
+    rest = dict(spec)
+    del rest["nodeName"]
+    return rest
+
+
+def _content(raw: Raw) -> bytes:
+    """`content_of`, or nothing where something is not JSON: then nothing is shared."""
+    try:
+        return content_of(raw)
+    except ValueError:
+        return b""

@@ -3,7 +3,8 @@
 Amounts leave this module in the scheduler's units: cpu in millicores, everything else in base
 units. They are summed exactly (nano-units) and rounded up once per pod, so two containers of 500u
 cpu are 1m together, and two such pods of 1u are 2m. Resources that the scheduler does not know,
-and amounts of 0, are left out. Results are kept on the pod.
+and amounts of 0, are left out. Results are kept, on the spec that pods share where the status
+does not count.
 
     pod_requests       the pod that is being scheduled: its spec alone
     assigned_requests  a pod on a node: what the kubelet reports counts too (in-place resize)
@@ -19,6 +20,7 @@ from typing import Final
 
 from .containers import WILDCARD_IP, Container, HostPort, ResourceStatus
 from .pod import Pod
+from .pod_spec import PodSpec
 from .quantity import NANO
 from .resource_names import (
     CPU,
@@ -52,22 +54,22 @@ _NO_DEFAULTS: Final[_Nanos] = MappingProxyType({})
 
 def pod_requests(pod: Pod) -> Mapping[str, int]:
     """{resource: amount} that the spec asks for: init containers, sidecars, pod level, overhead."""
-    kept = pod._requests
+    spec = pod.spec
+    kept = spec._requests
     if kept is None:
         nanos = _requests(pod, _NO_DEFAULTS, use_status=False)
         kept = _amounts(nanos)
-        object.__setattr__(pod, "_requests", kept)
+        object.__setattr__(spec, "_requests", kept)
     return kept
 
 
 def assigned_requests(pod: Pod) -> Mapping[str, int]:
     """{resource: amount} that a pod takes on its node, resizes under way included."""
+    if not pod.status.reports_resources:
+        return pod_requests(pod)
     kept = pod._assigned_requests
     if kept is None:
-        if _has_status(pod):
-            kept = _amounts(_requests(pod, _NO_DEFAULTS, use_status=True))
-        else:
-            kept = pod_requests(pod)
+        kept = _amounts(_requests(pod, _NO_DEFAULTS, use_status=True))
         object.__setattr__(pod, "_assigned_requests", kept)
     return kept
 
@@ -78,14 +80,15 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
     A container without a request counts for 100m or 200 MiB; an explicit 0 stays 0. A pod with
     pod-level requests gets a default only for what it does not ask for at all.
     """
-    kept = pod._nonzero_requests
+    owner: Pod | PodSpec = pod if pod.status.reports_resources else pod.spec
+    kept = owner._nonzero_requests
     if kept is None:
-        nanos = _requests(pod, _nonzero_defaults(pod), use_status=_has_status(pod))
+        nanos = _requests(pod, _nonzero_defaults(pod), use_status=pod.status.reports_resources)
         kept = (
             scheduler_amount(CPU, nanos.get(CPU, 0)),
             scheduler_amount(MEMORY, nanos.get(MEMORY, 0)),
         )
-        object.__setattr__(pod, "_nonzero_requests", kept)
+        object.__setattr__(owner, "_nonzero_requests", kept)
     return kept
 
 
@@ -94,43 +97,35 @@ def scoring_requests(pod: Pod) -> Mapping[str, int]:
 
     With the defaults of `nonzero_requests`, and without pod-level requests, as the reference does.
     """
-    kept = pod._scoring_requests
+    spec = pod.spec
+    kept = spec._scoring_requests
     if kept is None:
         nanos = _requests(pod, _DEFAULTS, use_status=False, pod_level=False)
         kept = _amounts(nanos)
-        object.__setattr__(pod, "_scoring_requests", kept)
+        object.__setattr__(spec, "_scoring_requests", kept)
     return kept
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     """Host ports of containers and sidecars; other init containers do not count (NodePorts)."""
-    kept = pod._host_ports
+    spec = pod.spec
+    kept = spec._host_ports
     if kept is None:
-        holders = (*pod.containers, *(c for c in pod.init_containers if c.is_restartable))
+        holders = (*spec.containers, *(c for c in spec.init_containers if c.is_restartable))
         kept = tuple(
             HostPort(port.host_ip or WILDCARD_IP, port.protocol, port.host_port)
             for container in holders
             for port in container.ports
             if port.host_port > 0
         )
-        object.__setattr__(pod, "_host_ports", kept)
+        object.__setattr__(spec, "_host_ports", kept)
     return kept
-
-
-def _has_status(pod: Pod) -> bool:
-    """Whether anything reported in its status can change what it counts for."""
-    return bool(
-        pod.container_statuses
-        or pod.init_container_statuses
-        or pod.status_resources.requests is not None
-        or pod.status_resources.allocated
-    )
 
 
 def _nonzero_defaults(pod: Pod) -> _Nanos:
     if not any(map(is_pod_level_resource, pod.pod_requests)):
         return _DEFAULTS
-    asked = _requests(pod, _NO_DEFAULTS, use_status=_has_status(pod))
+    asked = _requests(pod, _NO_DEFAULTS, use_status=pod.status.reports_resources)
     return {name: nano for name, nano in _DEFAULTS.items() if name not in asked}
 
 

@@ -33,7 +33,7 @@ from typing import Any, Final
 from .content import content_of, digest
 from .reader import EMPTY, Raw
 
-__all__ = ["signature_of", "spec_signature"]
+__all__ = ["anonymous", "signature_of"]
 
 _OWN_METADATA: Final = frozenset(
     (
@@ -48,16 +48,21 @@ _OWN_METADATA: Final = frozenset(
 )
 _PARTS: Final = frozenset(("metadata", "spec", "status"))
 _TOKEN_VOLUME: Final = re.compile("kube-api-access-[a-z0-9]{5}")
+_TOKEN_PREFIX: Final = b"kube-api-access-"
 _UNNAMED: Final = b"kube-api-access-*****"
 
 
-def spec_signature(spec: Raw) -> bytes:
-    """The part of a pod's signature that its spec (the JSON, without nodeName) makes."""
-    content = content_of(spec)
+def anonymous(content: bytes, spec: Raw) -> bytes:
+    """The content of a spec (JSON, without nodeName) without what admission made up for one pod.
+
+    The same bytes where nothing was made up.
+    """
+    if _TOKEN_PREFIX not in content:
+        return content
     for name in _token_volumes(spec.get("volumes")):
         # As long as the name, so the lengths that are part of the content stay right.
         content = content.replace(name.encode(), _UNNAMED)
-    return digest(content)
+    return content
 
 
 def signature_of(raw: Raw, of_spec: bytes, own: Iterable[str] = ()) -> bytes:
@@ -65,7 +70,7 @@ def signature_of(raw: Raw, of_spec: bytes, own: Iterable[str] = ()) -> bytes:
 
     Args:
         raw: the pod's JSON.
-        of_spec: `spec_signature` of its spec.
+        of_spec: digest of its spec's `anonymous` content.
         own: what else sets this pod apart from all others.
     """
     metadata = raw.get("metadata") or EMPTY
