@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from scheduler_core.api import KINDS, InvalidObject, KubeObject, Pod, parse_documents
+from scheduler_core.api import KINDS, InvalidObject, KubeObject, Pod, find_kind, parse_documents
 
 __all__ = ["InvalidSnapshot", "SnapshotFile", "load_snapshot", "parse_snapshot", "snapshot_of"]
 
@@ -181,11 +181,13 @@ def _snapshot(found: Iterable[tuple[str, Any]], config: Json | None, source: str
     ignored: Counter[str] = Counter()
     faults: list[str] = []
     for where, raw in found:
-        kind = raw.get("kind") if isinstance(raw, Mapping) else None
-        if not isinstance(kind, str) or not kind:
+        written = raw.get("kind") if isinstance(raw, Mapping) else None
+        if not isinstance(written, str) or not written:
             faults.append(f"{where}: must be a Kubernetes object with apiVersion and kind")
-        elif not _is_known(raw, kind):
-            ignored[kind] += 1
+            continue
+        kind = _known_kind(raw, written)
+        if kind is None:
+            ignored[written] += 1
         else:
             _add(objects, kind, raw, where, faults)
     if faults:
@@ -195,13 +197,14 @@ def _snapshot(found: Iterable[tuple[str, Any]], config: Json | None, source: str
     return SnapshotFile(tuple(objects.values()), config, dict(ignored), source)
 
 
-def _is_known(raw: Mapping[str, Any], kind: str) -> bool:
+def _known_kind(raw: Mapping[str, Any], written: str) -> str | None:
     """Other API groups have kinds of the same names, such as Knative's Service."""
-    known = KINDS.get(kind)
+    version = str(raw.get("apiVersion") or "")
+    known = find_kind(written, version)
     if known is None:
-        return False
-    group = str(raw.get("apiVersion") or known.api_version).rpartition("/")[0]
-    return group in {version.rpartition("/")[0] for version in (known.api_version, *known.also)}
+        return None
+    group = (version or known.api_version).rpartition("/")[0]
+    return known.kind if group in {v.rpartition("/")[0] for v in known.versions} else None
 
 
 def _add(

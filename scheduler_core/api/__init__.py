@@ -38,10 +38,11 @@ from .containers import (
     ports_conflict,
 )
 from .errors import FieldError, InvalidObject
-from .kinds import KINDS, Kind, kind_of, parse_object
+from .kinds import KINDS, Kind, find_kind, kind_of, parse_object
 from .known_fields import unknown_fields
 from .manifests import Manifest, load_manifest_file, load_manifests, parse_documents
 from .metadata import Condition, KubeObject, OwnerReference
+from .native import NATIVE_POD_GROUP, NativePodGroup, Workload
 from .node import HOSTNAME_LABEL, Node, NodeImage, zone_key
 from .pod import DEFAULT_SCHEDULER_NAME, POD_GROUP_LABEL, Pod
 from .podgroup import PodGroup
@@ -119,6 +120,7 @@ __all__ = [
     "KINDS",
     "MAX_INT64",
     "MEMORY",
+    "NATIVE_POD_GROUP",
     "NO_AFFINITY",
     "NO_EXECUTE",
     "NO_SCHEDULE",
@@ -145,6 +147,7 @@ __all__ = [
     "LabelSelector",
     "Manifest",
     "Namespace",
+    "NativePodGroup",
     "Node",
     "NodeAffinity",
     "NodeImage",
@@ -176,8 +179,10 @@ __all__ = [
     "Volume",
     "VolumeAttachment",
     "WeightedPodAffinityTerm",
+    "Workload",
     "assigned_requests",
     "check",
+    "find_kind",
     "find_untolerated",
     "format_bytes",
     "format_cpu",

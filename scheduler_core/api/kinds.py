@@ -22,6 +22,8 @@ from .cluster_objects import (
 )
 from .errors import InvalidObject, invalid, required
 from .metadata import KubeObject
+from .native import NATIVE_POD_GROUP, NativePodGroup, Workload
+from .native.dialects import SERVED_VERSION, VERSIONS
 from .node import Node
 from .pod import Pod
 from .podgroup import PodGroup
@@ -36,7 +38,7 @@ from .storage import (
     VolumeAttachment,
 )
 
-__all__ = ["KINDS", "Kind", "kind_of", "parse_object"]
+__all__ = ["KINDS", "Kind", "find_kind", "kind_of", "parse_object"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class Kind:
     """A kind of object.
 
     Attributes:
+        kind: its name in here; that in manifests, unless two API groups have kinds of one name.
         api_version: as written in manifests (`v1`, `storage.k8s.io/v1`).
         plural: the name in URLs.
         short_names: what kubectl also takes.
         type: the class that it is parsed into.
         also: further apiVersions under which the same kind is accepted.
+        manifest_kind: the `kind` of manifests where it differs from `kind`; see `written`.
     """
 
     kind: str
@@ -58,6 +62,17 @@ class Kind:
     type: type[KubeObject]
     short_names: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    manifest_kind: str = ""
+
+    @property
+    def written(self) -> str:
+        """The `kind` of manifests."""
+        return self.manifest_kind or self.kind
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Every apiVersion that is accepted."""
+        return (self.api_version, *self.also)
 
     @property
     def group(self) -> str:
@@ -95,6 +110,23 @@ KINDS: Final[Mapping[str, Kind]] = _table(
         True,
         PodGroup,
         ("pg", "pgs"),
+    ),
+    Kind(
+        NATIVE_POD_GROUP,
+        SERVED_VERSION,
+        "podgroups",
+        True,
+        NativePodGroup,
+        also=tuple(version for version in VERSIONS if version != SERVED_VERSION),
+        manifest_kind="PodGroup",
+    ),
+    Kind(
+        "Workload",
+        SERVED_VERSION,
+        "workloads",
+        True,
+        Workload,
+        also=tuple(version for version in VERSIONS if version != SERVED_VERSION),
     ),
     Kind(
         "PriorityClass",
@@ -147,6 +179,26 @@ KINDS: Final[Mapping[str, Kind]] = _table(
 )
 
 
+#: kind as written in manifests -> those that it may be
+_WRITTEN: Final[Mapping[str, tuple[Kind, ...]]] = MappingProxyType(
+    {
+        name: tuple(kind for kind in KINDS.values() if kind.written == name)
+        for name in dict.fromkeys(kind.written for kind in KINDS.values())
+    }
+)
+
+
+def find_kind(name: str, api_version: str) -> Kind | None:
+    """The kind that manifests write so, by its API group; None if it is not known.
+
+    Of kinds that share a name the first one is meant where the group does not tell.
+    """
+    candidates = _WRITTEN.get(name, ())
+    group = api_version.rpartition("/")[0]
+    served = [k for k in candidates if group in {v.rpartition("/")[0] for v in k.versions}]
+    return next(iter((*served, *candidates)), None)
+
+
 def kind_of(raw: object) -> Kind:
     """The kind of an object by its `kind` and `apiVersion`.
 
@@ -159,12 +211,13 @@ def kind_of(raw: object) -> Kind:
     for key, found in (("kind", name), ("apiVersion", version)):
         if not isinstance(found, str) or not found:
             raise InvalidObject(key, required(), found)
-    kind = KINDS.get(str(name))
+    kind = find_kind(str(name), str(version))
     if kind is None:
-        raise InvalidObject("kind", invalid(name, f"known kinds are {', '.join(KINDS)}"), name)
-    if version != kind.api_version and version not in kind.also:
-        known = " or ".join((kind.api_version, *kind.also))
-        raise InvalidObject("apiVersion", invalid(version, f"{kind.kind} is {known}"), version)
+        known = ", ".join(_WRITTEN)
+        raise InvalidObject("kind", invalid(name, f"known kinds are {known}"), name)
+    if version not in kind.versions:
+        known = " or ".join(v for k in _WRITTEN[kind.written] for v in k.versions)
+        raise InvalidObject("apiVersion", invalid(version, f"{kind.written} is {known}"), version)
     return kind
 
 

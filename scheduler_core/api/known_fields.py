@@ -6,7 +6,11 @@ A misspelt field would otherwise be ignored in silence, and the pod placed as if
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
+
+from .native.dialects import VERSIONS
+from .native.form import Dialect
 
 __all__ = ["unknown_fields"]
 
@@ -103,12 +107,45 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 
 
+def _group_fields(dialect: Dialect, more: str) -> dict[str, Any]:
+    """A native PodGroup's spec, or a template of it in a Workload."""
+    return _fields(
+        f"priorityClassName priority {dialect.fields} {more}",
+        schedulingPolicy=_fields("", basic=_fields(""), gang=_fields("minCount")),
+        schedulingConstraints=_fields("", topology=[_fields("key")]),
+        resourceClaims=[_fields("name resourceClaimName resourceClaimTemplateName")],
+        disruptionMode=dialect.disruption_mode_fields,
+    )
+
+
+def _native_kinds(dialect: Dialect) -> dict[str, Any]:
+    group = _group_fields(dialect, "")
+    template = _group_fields(dialect, "name")
+    return {
+        "PodGroup": _kind({**group, dialect.template_ref_field: dialect.template_ref_fields}),
+        "Workload": _kind(
+            _fields(
+                "compositePodGroupTemplates",
+                controllerRef=_fields("apiGroup kind name"),
+                podGroupTemplates=[template],
+            )
+        ),
+    }
+
+
+#: apiVersion -> kinds of scheduling.k8s.io that have another meaning than those above
+_NATIVE: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {version: _native_kinds(dialect) for version, dialect in VERSIONS.items()}
+)
+
+
 def unknown_fields(raw: Mapping[str, Any]) -> list[str]:
     """Paths of fields that Kubernetes does not know, such as `spec.containers[0].imagee`.
 
     Kinds without a table here, and parts that do not matter for scheduling, are not looked at.
     """
-    known = _KINDS.get(str(raw.get("kind")))
+    kind = str(raw.get("kind"))
+    known = _NATIVE.get(str(raw.get("apiVersion")), _KINDS).get(kind)
     return [] if known is None else list(_unknown(raw, known, ""))
 
 
@@ -116,7 +153,7 @@ def _unknown(value: Any, known: Any, path: str) -> Iterator[str]:
     if isinstance(known, list) and isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unknown(item, known[0], f"{path}[{index}]")
-    elif isinstance(known, dict) and isinstance(value, Mapping):
+    elif isinstance(known, Mapping) and isinstance(value, Mapping):
         for key, part in value.items():
             at = f"{path}.{key}" if path else str(key)
             if key not in known:

@@ -23,6 +23,8 @@ from .errors import (
 )
 from .kinds import kind_of
 from .metadata import KubeObject, subject_of
+from .native import NativePodGroup, Workload
+from .native.rules import pod_group_faults, workload_faults
 from .node import Node
 from .pod import Pod
 from .podgroup import PodGroup
@@ -198,6 +200,8 @@ _RULES: Final[Mapping[type, Callable[[Any], Iterator[FieldError]]]] = MappingPro
         Pod: pod_faults,
         Node: _node_faults,
         PodGroup: _pod_group_faults,
+        NativePodGroup: pod_group_faults,
+        Workload: workload_faults,
         PriorityClass: _priority_class_faults,
         PodDisruptionBudget: _selector_faults,
         ReplicaSet: _selector_faults,

@@ -12,7 +12,7 @@ from . import pod_verbs, verbs
 from .errors import unknown_kind
 from .event_log import Emission
 from .objects import clone
-from .resources import RESOURCES, Resource
+from .resources import RESOURCES, Resource, kind_name
 from .store import Transaction
 
 __all__ = ["Requests", "resource_of"]
@@ -51,7 +51,7 @@ class Requests(ABC):
         Raises:
             ApiError: what `create` says of the first that is refused; none is created then.
         """
-        bodies = [(resource_of(str(obj.get("kind", ""))), clone(obj)) for obj in objects]
+        bodies = [(resource_of(kind_name(obj)), clone(obj)) for obj in objects]
         return self._request(lambda tx: [verbs.create(tx, of, body) for of, body in bodies])
 
     def update(self, kind: str, obj: Json, *, subresource: str = "") -> Json:

@@ -8,15 +8,17 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler_core.api.errors import FieldError
-from scheduler_core.api.kinds import KINDS
+from scheduler_core.api.kinds import KINDS, find_kind
+from scheduler_core.api.native import NATIVE_POD_GROUP
 from scheduler_core.api.validation import validate
 from scheduler_core.ports import Json
 
-__all__ = ["RESOURCES", "Resource"]
+__all__ = ["RESOURCES", "Resource", "kind_name"]
 
 #: kinds whose status is written through the status subresource alone
 _WITH_STATUS: Final = frozenset(
     {
+        NATIVE_POD_GROUP,
         "Namespace",
         "Node",
         "PersistentVolume",
@@ -35,6 +37,7 @@ _WITH_STATUS: Final = frozenset(
 #: kinds whose metadata.generation counts the changes of what is asked for (kube-apiserver 1.36)
 _WITH_GENERATION: Final = frozenset(
     {
+        NATIVE_POD_GROUP,
         "Pod",
         "PodDisruptionBudget",
         "PodGroup",
@@ -42,6 +45,7 @@ _WITH_GENERATION: Final = frozenset(
         "ReplicaSet",
         "ReplicationController",
         "StatefulSet",
+        "Workload",
     }
 )
 
@@ -51,6 +55,8 @@ class Resource:
     """One kind as the server knows it.
 
     Attributes:
+        kind: the name by which the store knows it.
+        written: `kind` in the objects themselves; two API groups may have kinds of one name.
         also: further apiVersions under which the same kind is accepted.
         validate: every fault of an object; none means that it is accepted.
         has_status: an update leaves the status alone, and a status patch leaves the rest alone.
@@ -61,6 +67,7 @@ class Resource:
     api_version: str
     plural: str
     namespaced: bool
+    written: str
     also: tuple[str, ...] = ()
     validate: Callable[[Json], list[FieldError]] = validate
     has_status: bool = False
@@ -79,7 +86,7 @@ class Resource:
     @property
     def qualified_kind(self) -> str:
         """The kind in messages: `Pod`, `PodGroup.scheduling.x-k8s.io`."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
+        return f"{self.written}.{self.group}" if self.group else self.written
 
 
 #: kind -> Resource
@@ -90,6 +97,7 @@ RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
             kind.api_version,
             kind.plural,
             kind.namespaced,
+            kind.written,
             kind.also,
             has_status=kind.kind in _WITH_STATUS,
             has_generation=kind.kind in _WITH_GENERATION,
@@ -97,3 +105,10 @@ RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
         for kind in KINDS.values()
     }
 )
+
+
+def kind_name(obj: Json) -> str:
+    """The name by which the store knows an object's kind; as it is written where it is unknown."""
+    written = str(obj.get("kind", ""))
+    found = find_kind(written, str(obj.get("apiVersion") or ""))
+    return written if found is None else found.kind

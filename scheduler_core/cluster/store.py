@@ -18,7 +18,7 @@ from scheduler_core.ports import Json
 from .errors import expired, too_large_version
 from .journal import StoreSnapshot, Verb, Write
 from .objects import key_of, name_of, namespace_of, timestamp, uid_of
-from .resources import Resource
+from .resources import Resource, kind_name
 
 __all__ = ["Change", "Store", "Transaction"]
 
@@ -154,7 +154,7 @@ class Store:
         if snapshot is not None:
             for obj in snapshot.objects:
                 key = key_of(namespace_of(obj), name_of(obj))
-                self._committed.setdefault(str(obj["kind"]), {})[key] = obj
+                self._committed.setdefault(kind_name(obj), {})[key] = obj
             self.committed_version = self._last_accepted = snapshot.resource_version
             self._forgotten = snapshot.resource_version
         for write in writes:

@@ -24,9 +24,10 @@ from .errors import (
 from .journal import Verb
 from .objects import clone, key_of, name_of, namespace_of, uid_of, with_metadata
 from .patches import merge_patch
-from .pod_rules import deletion_grace, update_faults
+from .pod_rules import deletion_grace
 from .resources import RESOURCES, Resource
 from .store import Transaction
+from .update_rules import update_faults
 
 __all__ = ["create", "delete", "find", "patch", "require_uid", "update"]
 
@@ -107,10 +108,12 @@ def _typed(resource: Resource, body: Json) -> Json:
     """
     if not isinstance(body, dict):
         raise bad_request("the object is not a JSON object")
-    kind = body.get("kind") or resource.kind
+    kind = body.get("kind") or resource.written
     version = body.get("apiVersion") or resource.api_version
-    if kind != resource.kind or version not in (resource.api_version, *resource.also):
-        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}')
+    if kind != resource.written or version not in (resource.api_version, *resource.also):
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {resource.written}'
+        )
     metadata = body.get("metadata")
     if metadata is None:
         metadata = {}
@@ -207,10 +210,9 @@ def _replace(
     if version and version != current["metadata"]["resourceVersion"]:
         raise stale(resource, name)
     new = _admissible(resource, current, obj, subresource)
-    if resource.kind == "Pod" and not subresource:
-        faults = update_faults(current, new)
-        if faults:
-            raise invalid(resource, name, faults)
+    faults = [] if subresource else update_faults(resource, current, new)
+    if faults:
+        raise invalid(resource, name, faults)
     _validate(resource, new)
     if new == current:
         return current

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scheduler_core.api import HOSTNAME_LABEL, Namespace, Node, PodGroup, PriorityClass
+from scheduler_core.api import (
+    HOSTNAME_LABEL,
+    NATIVE_POD_GROUP,
+    Namespace,
+    NativePodGroup,
+    Node,
+    PodGroup,
+    PriorityClass,
+)
+from scheduler_core.api.native import TemplateRef, dialect_of
 
 from .object_builder import CREATED, ObjectBuilder, resource_list, uid_for
 from .pod_builder import PodBuilder
@@ -21,12 +30,14 @@ from .pod_builder import PodBuilder
 __all__ = [
     "CREATED",
     "NamespaceBuilder",
+    "NativePodGroupBuilder",
     "NodeBuilder",
     "ObjectBuilder",
     "PodBuilder",
     "PodGroupBuilder",
     "PriorityClassBuilder",
     "make_namespace",
+    "make_native_pod_group",
     "make_node",
     "make_pod",
     "make_pod_group",
@@ -114,6 +125,32 @@ class PodGroupBuilder(ObjectBuilder[PodGroup]):
         return self
 
 
+class NativePodGroupBuilder(ObjectBuilder[NativePodGroup]):
+    """Builds a PodGroup of scheduling.k8s.io, in the names of Kubernetes 1.36 unless told so."""
+
+    kind = NATIVE_POD_GROUP
+
+    def api_version(self, version: str) -> Self:
+        """Written in another version (`scheduling.k8s.io/v1beta1`); to be said first."""
+        self._raw["apiVersion"] = version
+        return self
+
+    def gang(self, min_count: int) -> Self:
+        self._spec()["schedulingPolicy"] = {"gang": {"minCount": min_count}}
+        return self
+
+    def basic(self) -> Self:
+        self._spec()["schedulingPolicy"] = {"basic": {}}
+        return self
+
+    def template(self, workload: str, name: str) -> Self:
+        """The Workload's template that it was made from."""
+        dialect = dialect_of(self._raw["apiVersion"])
+        ref = dialect.write_template_ref(TemplateRef(workload, name))
+        self._spec()[dialect.template_ref_field] = ref
+        return self
+
+
 class NamespaceBuilder(ObjectBuilder[Namespace]):
     """Builds a Namespace."""
 
@@ -151,6 +188,11 @@ def make_node(name: str) -> NodeBuilder:
 def make_pod_group(name: str, min_member: int = 1) -> PodGroupBuilder:
     """A PodGroup in namespace `default`."""
     return PodGroupBuilder(name).min_member(min_member)
+
+
+def make_native_pod_group(name: str, min_count: int = 1) -> NativePodGroupBuilder:
+    """A gang of scheduling.k8s.io in namespace `default`."""
+    return NativePodGroupBuilder(name).gang(min_count)
 
 
 def make_namespace(name: str) -> NamespaceBuilder:

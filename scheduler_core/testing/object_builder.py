@@ -36,7 +36,7 @@ class ObjectBuilder(Generic[T]):
             self._meta["namespace"] = "default"
         self._raw: dict[str, Any] = {
             "apiVersion": kind.api_version,
-            "kind": kind.kind,
+            "kind": kind.written,
             "metadata": self._meta,
         }
 

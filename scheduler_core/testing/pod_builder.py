@@ -139,6 +139,11 @@ class PodBuilder(ObjectBuilder[Pod]):
         """It belongs to this PodGroup of scheduling.x-k8s.io."""
         return self.label({POD_GROUP_LABEL: name})
 
+    def scheduling_group(self, name: str) -> Self:
+        """It belongs to this PodGroup of scheduling.k8s.io (native gangs)."""
+        self._spec()["schedulingGroup"] = {"podGroupName": name}
+        return self
+
     def node_selector(self, labels: Mapping[str, str] | None = None, /, **more: str) -> Self:
         self._spec()["nodeSelector"] = {**(labels or {}), **more}
         return self

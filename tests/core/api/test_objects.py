@@ -28,6 +28,7 @@ from scheduler_core.api import (
     ReplicationController,
     Service,
     StorageClass,
+    find_kind,
     kind_of,
     parse_object,
     parse_time,
@@ -510,9 +511,9 @@ def test_times_are_written_as_kubernetes_does() -> None:
         pytest.param({"kind": "Pod", "apiVersion": "v2"}, "apiVersion", id="unknown version"),
         pytest.param({"kind": 5, "apiVersion": "v1"}, "kind", id="kind is a number"),
         pytest.param(
-            {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1alpha2"},
+            {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1alpha1"},
             "apiVersion",
-            id="the native PodGroup is another kind",
+            id="the native PodGroup of Kubernetes 1.35",
         ),
     ],
 )
@@ -529,13 +530,14 @@ def test_the_table_of_kinds() -> None:
     for name, kind in KINDS.items():
         parsed = parse_object(
             {
-                "kind": name,
+                "kind": kind.written,
                 "apiVersion": kind.api_version,
                 "metadata": {"name": "x"},
                 "spec": {"containers": [{"name": "c"}]},
             }
         )
-        assert type(parsed).__name__ == name
+        assert type(parsed) is kind.type
+        assert find_kind(kind.written, kind.api_version) is KINDS[name]
         assert parsed.namespace == ("default" if kind.namespaced else "")
 
 

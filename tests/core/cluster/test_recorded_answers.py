@@ -23,7 +23,7 @@ from scheduler_core.ports import ApiError
 
 Json = dict[str, Any]
 RECORDING = Path(__file__).parents[2] / "data" / "api" / "kube-apiserver-1.36.jsonl"
-BY_PLURAL = {resource.plural: resource.kind for resource in RESOURCES.values()}
+BY_PATH = {(resource.group, resource.plural): resource.kind for resource in RESOURCES.values()}
 
 #: what differs from run to run
 VARYING = frozenset(
@@ -98,20 +98,19 @@ class Player:
 
     def _call(self, step: Json) -> Callable[[], Json] | None:
         found = re.fullmatch(
-            r"/(?:api|apis/[^/]+)/(?:v\w+)(?:/namespaces/([^/]+))?/(\w+)(?:/([\w.-]+))?(?:/(\w+))?",
+            r"/(?:api|apis/([^/]+))/(?:v\w+)(?:/namespaces/([^/]+))?/(\w+)(?:/([\w.-]+))?(?:/(\w+))?",
             urlsplit(step["path"]).path,
         )
         if found is None or step["step"] in NOT_OF_THE_PORT:
             return None
-        namespace, plural, name, subresource = found.groups()
-        if plural not in BY_PLURAL:
+        group, namespace, plural, name, subresource = found.groups()
+        kind = BY_PATH.get((group or "", plural), BY_PATH.get(("events.k8s.io", plural)))
+        if kind is None:
             return None
         query = {k: unquote(v[0]) for k, v in parse_qs(urlsplit(step["path"]).query).items()}
         if "watch" in query:
             return None
-        return self._request(
-            step, BY_PLURAL[plural], namespace or "", name or "", subresource or "", query
-        )
+        return self._request(step, kind, namespace or "", name or "", subresource or "", query)
 
     def _request(
         self, step: Json, kind: str, namespace: str, name: str, sub: str, query: dict[str, str]
