@@ -64,7 +64,10 @@ def run_state(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @api_view("GET")
 def waiting(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _json(selectors.waiting(_run(run_id), int_param(request, "since")))
+    """The topic's frame, or with ``limit`` its beginning and where it goes on."""
+    since, after = int_param(request, "since"), int_param(request, "after")
+    limit = int_param(request, "limit", least=1)
+    return _json(selectors.waiting(_run(run_id), since, after=after, limit=limit))
 
 
 @api_view("GET")

@@ -10,7 +10,7 @@ import time
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from dashboard import commits, frames, groups, heatmap, leases, matrices, runs
@@ -27,9 +27,8 @@ from dashboard.models import (
 )
 from scheduler_core.records import ScoreMatrix
 
-#: Ended waits that a page gets when it opens, and most changed ones when it catches up.
+#: Ended waits that a page gets when it opens.
 ENDED_WAITS: Final = 200
-CHANGED_WAITS: Final = 5000
 MOST_CYCLES: Final = 500
 MOST_ATTEMPTS: Final = 100
 MOST_QUEUE_ROWS: Final = 1000
@@ -75,19 +74,33 @@ def queue_page(run: SchedulerRun, queue: str, offset: int, limit: int) -> dict[s
     }
 
 
-def waiting(run: SchedulerRun, since: int | None) -> frames.Frame:
-    """Waits that changed after ``since``; without it all open ones and the latest ended ones."""
+def waiting(
+    run: SchedulerRun, since: int | None, *, after: int | None = None, limit: int | None = None
+) -> frames.Frame:
+    """Waits that changed after ``since``; without it all open ones and the latest ended ones.
+
+    ``limit`` cuts the answer: ``more`` is then the id to give as ``after`` for the rest, None where
+    there is none, and ``open`` how many waits are open. The rest only adds rows: what the whole is
+    true for is the ``seq`` of the first answer.
+    """
     rows = WaitingPod.objects.filter(run=run)
-    if since is not None:
-        changed = rows.filter(commit_seq__gt=since).order_by("-commit_seq", "-pk")
-        found = sorted(changed[:CHANGED_WAITS], key=lambda row: row.pk)
-    else:
+    open_rows = rows.filter(state__in=WaitingPod.OPEN)
+    chosen = open_rows if since is None else rows.filter(commit_seq__gt=since)
+    # Not the key itself: SQLite would walk through all rows of the run, ended ones included.
+    chosen = chosen.annotate(place=F("pk") + 0).filter(place__gt=after or 0).order_by("place")
+    found = list(chosen if limit is None else chosen[: limit + 1])
+    cut = limit is not None and len(found) > limit
+    found = found[:limit]
+    more = found[-1].pk if cut else None
+    if since is None and after is None:
         ended = rows.exclude(state__in=WaitingPod.OPEN).order_by("-commit_seq", "-pk")
-        still_open = rows.filter(state__in=WaitingPod.OPEN).order_by("since", "pk")
-        found = [*ended[:ENDED_WAITS][::-1], *still_open]
-    return frames.waiting_frame(
+        found = [*ended[:ENDED_WAITS][::-1], *found]
+    frame = frames.waiting_frame(
         run.pk, since or 0, run.commit_seq, commits.run_clock(run.pk), found
     )
+    if limit is not None:
+        frame |= {"more": more, "open": open_rows.count()}
+    return frame
 
 
 def cycles(

@@ -1,0 +1,85 @@
+"""Many waiting pods are told in pieces: the first at once, the rest behind it."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from dashboard import selectors
+from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.recording import BatchWriter
+from dashboard.told import Batch, Told
+from tests.dashboard.factory import resolved, wait
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def waiting_run(run: SchedulerRun) -> SchedulerRun:
+    """Seven pods wait, two have ended."""
+    writer = BatchWriter(run.pk)
+    told = [wait(number, f"p{number}") for number in range(1, 10)]
+    writer.write(Batch("1", [Told(record, 0) for record in told]))
+    writer.write(Batch("2", [Told(resolved(n, f"p{n}"), 0) for n in (2, 5)]))
+    run.refresh_from_db()
+    return run
+
+
+def names(frame: dict[str, object]) -> list[str]:
+    return [row["name"] for row in frame["pods"]]  # type: ignore[attr-defined]
+
+
+def test_pieces_together_are_the_whole(waiting_run: SchedulerRun) -> None:
+    first = selectors.waiting(waiting_run, None, limit=3)
+    assert sorted(names(first)) == ["p1", "p2", "p3", "p4", "p5"], "ended ones come with the first"
+    assert first["open"] == 7
+    second = selectors.waiting(waiting_run, None, after=first["more"], limit=3)
+    third = selectors.waiting(waiting_run, None, after=second["more"], limit=3)
+    assert (names(second), names(third)) == (["p6", "p7", "p8"], ["p9"])
+    assert third["more"] is None
+
+
+def test_a_limit_that_is_not_reached_leaves_nothing(waiting_run: SchedulerRun) -> None:
+    assert selectors.waiting(waiting_run, None, limit=7)["more"] is None
+
+
+def test_changes_since_a_commit_come_in_pieces_too(waiting_run: SchedulerRun) -> None:
+    before = waiting_run.commit_seq - 1
+    first = selectors.waiting(waiting_run, before, limit=1)
+    rest = selectors.waiting(waiting_run, before, after=first["more"], limit=1)
+    assert (names(first), names(rest), rest["more"]) == (["p2"], ["p5"], None)
+
+
+def test_pieces_over_http(waiting_run: SchedulerRun, client: Client) -> None:
+    client.force_login(User.objects.create_user("looker"))
+    path = f"/api/runs/{waiting_run.pk}/waiting"
+    first = client.get(f"{path}?limit=2").json()
+    rest = client.get(f"{path}?limit=50&after={first['more']}").json()
+    whole = client.get(path).json()
+    assert "more" not in whole
+    assert {*names(first), *names(rest)} == set(names(whole))
+    assert client.get(f"{path}?limit=0").status_code == 400
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="reads SQLite's plans")
+def test_no_piece_walks_through_all_that_has_ended(waiting_run: SchedulerRun) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        selectors.waiting(waiting_run, None, after=1, limit=2)
+        selectors.waiting(waiting_run, 1, after=1, limit=2)
+    asked = [q["sql"] for q in queries.captured_queries if '"place"' in q["sql"]]
+    assert len(asked) == 2
+    with connection.cursor() as cursor:
+        for sql, index in zip(asked, ("waitingpod_state", "waitingpod_commit"), strict=True):
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            plan = " / ".join(row[-1] for row in cursor.fetchall())
+            assert index in plan, plan
+
+
+def test_rows_are_those_of_the_model(waiting_run: SchedulerRun) -> None:
+    frame = selectors.waiting(waiting_run, None, limit=100)
+    assert {row["id"] for row in frame["pods"]} == set(
+        WaitingPod.objects.values_list("pk", flat=True)
+    )
