@@ -16,7 +16,7 @@ import orjson
 from dashboard.models import SandboxTrace
 from scheduler_core.workloads.base import Workload
 from scheduler_core.workloads.demo import DemoWorkload
-from scheduler_core.workloads.synthetic import SyntheticWorkload
+from scheduler_core.workloads.synthetic import Preset, SyntheticWorkload
 from scheduler_core.workloads.trace import Trace, TraceNode, TracePod, TraceWorkload
 
 Spec = Mapping[str, Any]
@@ -59,11 +59,17 @@ def _make(cluster_id: int, kind: Any, options: dict[str, Any]) -> Workload:
     if kind == "demo":
         return DemoWorkload(**options)
     if kind == "synthetic":
-        return SyntheticWorkload(**options)
+        return _synthetic(**options)
     if kind == TRACE:
         trace = load_trace(cluster_id)
         return TraceWorkload(trace.nodes, trace.pods, **options)
     raise ValueError(f"unknown kind of workload {kind!r}")
+
+
+def _synthetic(preset: Any, **options: Any) -> Workload:
+    """A preset by its name, or one of one's own by its fields."""
+    own = Preset(**preset) if isinstance(preset, Mapping) else preset
+    return SyntheticWorkload(own, **options)
 
 
 def save_trace(cluster_id: int, trace: Trace) -> None:

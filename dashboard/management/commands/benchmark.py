@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import cProfile
 import json
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from dashboard.supervisor.listening import CannotListenError
+from dashboard.supervisor.supervisor import ChildKeepsFailingError
 from scheduler_core.benchmark.core import CoreBenchmark, StuckError
 from scheduler_core.benchmark.report import Report, median_report
 from scheduler_core.benchmark.workload import InvalidWorkload, Workload
@@ -23,63 +26,110 @@ from scheduler_core.benchmark.workload_file import (
 
 #: Benchmarks that are announced and not there yet.
 LATER = ("cluster", "extender")
+NOT_THERE = 2
+#: What only one of the benchmarks understands.
+CORE_ONLY = ("workload", "file", "pods", "existing_pods", "runs", "profile")
+PIPELINE_ONLY = ("rate", "run_seconds", "pages", "seconds", "database", "redis")
+
+EXAMPLES = """
+examples:
+  manage.py benchmark core --workload spread --nodes 5000 --pods 2000
+  manage.py benchmark core --file my-workload.yaml --runs 3 --json
+  manage.py benchmark core --existing-pods 150000
+  manage.py benchmark pipeline --seconds 60 --pages 20
+  manage.py benchmark pipeline --rate 200 --database postgres://... --redis redis://...
+
+core      drives the scheduling loop with the whole default profile, every node evaluated, and
+          reads each cycle's record; without database, broker and API server.
+pipeline  starts the whole product (broker, web, workers, beat) in a folder of its own, with a
+          sandbox into which pods stream and with open pages, and looks at it from outside.
+
+docs/performance.md has the figures, and the format of workload files.
+"""
 
 
 class Command(BaseCommand):
     help = (
         "Measure the scheduler: pods per second, time of a cycle, where it goes by extension point "
-        "and plugin, and peak memory. `core` drives the scheduling loop with the whole default "
-        "profile, every node evaluated, without database and API server."
+        "and plugin, and peak memory."
     )
     requires_system_checks = ()
 
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
+        kwargs.setdefault("epilog", EXAMPLES)
+        kwargs.setdefault("formatter_class", RawDescriptionHelpFormatter)
+        return super().create_parser(prog_name, subcommand, **kwargs)
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "what", nargs="?", choices=("core", "pipeline", *LATER), default="core", help="(core)"
-        )
-        which = parser.add_mutually_exclusive_group()
-        which.add_argument(
-            "--workload",
-            choices=builtin_workloads(),
-            default="basic",
-            metavar="NAME",
-            help=f"one of {', '.join(builtin_workloads())} (%(default)s)",
-        )
-        which.add_argument("--file", type=Path, metavar="PATH", help="a workload file of your own")
-        parser.add_argument("--nodes", type=number(1), metavar="N", help="(as the workload says)")
-        parser.add_argument("--pods", type=number(1), metavar="P", help="(as the workload says)")
-        parser.add_argument(
-            "--existing-pods",
-            type=number(0),
-            default=0,
-            metavar="N",
-            help="pods that are bound to the nodes before (%(default)s)",
-        )
-        parser.add_argument(
-            "--runs", type=number(1), default=1, metavar="N", help="median of N runs (%(default)s)"
+            "what",
+            nargs="?",
+            metavar="core|pipeline",
+            choices=("core", "pipeline", *LATER),
+            default="core",
+            help="what is measured (%(default)s)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
-            "--profile", type=Path, metavar="PATH", help="write cProfile's figures of the last run"
+            "--nodes", type=number(1), metavar="N", help="(as the workload says; pipeline: 1000)"
         )
+        _add_core(parser.add_argument_group("core"))
+        _add_pipeline(parser.add_argument_group("pipeline"))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["what"] in LATER:
-            raise CommandError(
-                f"benchmark {options['what']} arrives with real clusters; there is none yet.",
-                returncode=2,
-            )
-        if options["what"] == "pipeline":
-            raise CommandError("benchmark pipeline is not there yet.", returncode=2)
-        report = _core(options)
-        text = json.dumps(report.as_json()) if options["json"] else report.as_table()
-        self.stdout.write(text)
+        what = options["what"]
+        if what in LATER:
+            text = f"benchmark {what} is not there yet: it comes with real clusters"
+            raise CommandError(text, returncode=NOT_THERE)
+        _refuse_others(what, options)
+        report = _core(options) if what == "core" else _pipeline(options)
+        self.stdout.write(json.dumps(report.as_json()) if options["json"] else report.as_table())
+
+
+def _add_core(group: Any) -> None:
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--workload",
+        choices=builtin_workloads(),
+        metavar="NAME",
+        help=f"one of {', '.join(builtin_workloads())} (basic)",
+    )
+    which.add_argument("--file", type=Path, metavar="PATH", help="a workload file of your own")
+    group.add_argument("--pods", type=number(1), metavar="P", help="(as the workload says)")
+    group.add_argument(
+        "--existing-pods",
+        type=number(0),
+        metavar="N",
+        help="pods that are bound to the nodes before (0)",
+    )
+    group.add_argument("--runs", type=number(1), metavar="N", help="the median of N runs (1)")
+    group.add_argument(
+        "--profile", type=Path, metavar="PATH", help="write cProfile's figures of the last run"
+    )
+
+
+def _add_pipeline(group: Any) -> None:
+    group.add_argument("--rate", type=number(1), metavar="R", help="pods that arrive a second")
+    group.add_argument("--run-seconds", type=number(1), metavar="S", help="how long a pod runs")
+    group.add_argument("--pages", type=number(0), metavar="P", help="open pages (20)")
+    group.add_argument("--seconds", type=number(1), metavar="S", help="measured (60)")
+    group.add_argument("--database", metavar="URL", help="an empty database (SQLite in the folder)")
+    group.add_argument("--redis", metavar="URL", help="a Redis (the embedded broker)")
+
+
+def _refuse_others(what: str, options: dict[str, Any]) -> None:
+    for name in PIPELINE_ONLY if what == "core" else CORE_ONLY:
+        if options[name] is not None:
+            raise CommandError(f"--{name.replace('_', '-')} is nothing for benchmark {what}")
+
+
+# -- core ------------------------------------------------------------------------------------------
 
 
 def _core(options: dict[str, Any]) -> Report:
     try:
-        workload = _workload(options["file"], options["workload"])
-        reports = [_run(workload, options) for _ in range(options["runs"])]
+        workload = _workload(options["file"], options["workload"] or "basic")
+        reports = [_run(workload, options) for _ in range(options["runs"] or 1)]
     except (InvalidWorkload, StuckError) as error:
         raise CommandError(str(error)) from error
     return median_report(reports)
@@ -101,17 +151,47 @@ def _run(workload: Workload, options: dict[str, Any]) -> Report:
             workload,
             nodes=options["nodes"],
             pods=options["pods"],
-            existing_pods=options["existing_pods"],
+            existing_pods=options["existing_pods"] or 0,
             progress=advance,
             measuring=lambda: profiler or nullcontext(),
         )
         report = benchmark.run()
     if profiler is not None:
-        profiler.dump_stats(options["profile"])
+        _write(profiler, options["profile"])
     return report
 
 
-def number(least: int) -> Any:
+def _write(profiler: cProfile.Profile, path: Path) -> None:
+    try:
+        profiler.dump_stats(path)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+# -- pipeline --------------------------------------------------------------------------------------
+
+
+def _pipeline(options: dict[str, Any]) -> Any:
+    # Loads the dashboard's models and a websocket client, which `core` does not need.
+    from dashboard.benchmark import pipeline, site
+
+    if not pipeline.has_own_folder():
+        pipeline.begin_in_own_folder(options["database"], options["redis"])
+    names = ("nodes", "rate", "run_seconds", "pages", "seconds")
+    given = {name: options[name] for name in names if options[name] is not None}
+    wanted = pipeline.PipelineOptions(**given)
+    with tqdm(total=wanted.seconds, unit="s", desc="pipeline", disable=None, leave=False) as bar:
+
+        def advance(seconds: float) -> None:
+            bar.update(round(seconds - bar.n, 1))
+
+        try:
+            return pipeline.measure(wanted, advance)
+        except (site.BenchmarkFailed, CannotListenError, ChildKeepsFailingError) as error:
+            raise CommandError(str(error)) from error
+
+
+def number(least: int) -> Callable[[str], int]:
     """A type of whole numbers from ``least`` on."""
 
     def read(text: str) -> int:
