@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
-from scheduler_core.api import KINDS, InvalidObject, KubeObject, Node, Pod
+from scheduler_core.api import KINDS, NATIVE_POD_GROUP, InvalidObject, KubeObject, Node, Pod
 from scheduler_core.backend.cache import Cache, CacheError
 from scheduler_core.backend.informers import Informers
 from scheduler_core.backend.object_changes import node_change_events, pod_change_events
@@ -35,6 +35,7 @@ EVENT_RESOURCES: Mapping[str, EventResource] = {
     "CSIStorageCapacity": EventResource.CSI_STORAGE_CAPACITY,
     "StorageClass": EventResource.STORAGE_CLASS,
     "PodGroup": EventResource.POD_GROUP,
+    NATIVE_POD_GROUP: EventResource.NATIVE_POD_GROUP,
 }
 
 OnInvalid = Callable[[str, str, str], None]

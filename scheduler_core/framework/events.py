@@ -85,6 +85,7 @@ class EventResource(enum.StrEnum):
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.x-k8s.io/PodGroup"
+    NATIVE_POD_GROUP = "scheduling.k8s.io/PodGroup"
     WILDCARD = "*"
 
 

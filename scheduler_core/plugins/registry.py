@@ -1,7 +1,8 @@
 """The plugins that come with the scheduler.
 
-The default plugins of kube-scheduler 1.36, in the order of its default profile, and two that a
-configuration has to name. DynamicResources turns pods with resource claims down.
+The default plugins of kube-scheduler 1.36, in the order of its default profile, and three that a
+configuration has to name (in the reference GangScheduling is behind a gate that is off).
+DynamicResources turns pods with resource claims down.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.dynamic_resources import DynamicResources
+from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.manual_approval import ManualApproval
@@ -59,6 +61,7 @@ IN_TREE: Final[tuple[type[Plugin], ...]] = (
     DefaultBinder,
     NodeDeclaredFeatures,
     Coscheduling,
+    GangScheduling,
     ManualApproval,
 )
 

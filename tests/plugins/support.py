@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler_core.api import KubeObject, Node, Pod
+from scheduler_core.api import KINDS, KubeObject, Node, Pod
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers, ObjectInformer
 from scheduler_core.backend.snapshot import Snapshot
@@ -21,6 +21,9 @@ from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.runtime.waiting_pods import WaitingPod, WaitingPodsMap
 from scheduler_core.framework.status import Status
 from scheduler_core.ports import ApiError
+
+#: class -> the kind's name
+_KIND_OF = {kind.type: name for name, kind in KINDS.items()}
 
 
 class FakeCluster:
@@ -70,7 +73,7 @@ class FakeHandle:
     def watch(self, *objects: KubeObject) -> None:
         """The informers show these objects."""
         for obj in objects:
-            self.informer(type(obj).__name__).set(obj)
+            self.informer(_KIND_OF[type(obj)]).set(obj)
 
     def bind(self, pod: Pod) -> None:
         """The pod is on its node, in cache and informer."""

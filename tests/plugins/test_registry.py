@@ -62,6 +62,7 @@ def test_the_default_profile_has_nothing_else() -> None:
         ("DefaultBinder", "bind"),
         ("NodeDeclaredFeatures", "preFilter filter"),
         ("Coscheduling", "queueSort preFilter postFilter reserve permit"),
+        ("GangScheduling", "preEnqueue reserve permit"),
         ("ManualApproval", "permit"),
     ],
 )
