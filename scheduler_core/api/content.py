@@ -41,11 +41,13 @@ def digest(content: bytes) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """The same JSON in exact dicts, lists and texts; marshal knows no others."""
+    """The same JSON in exact dicts, lists, texts and numbers; marshal knows no others."""
     if isinstance(value, Mapping):
         return {_plain(key): _plain(child) for key, child in value.items()}
     if isinstance(value, list):
         return [_plain(child) for child in value]
     if isinstance(value, str):
         return str.__str__(value)
-    return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value

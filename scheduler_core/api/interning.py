@@ -8,7 +8,7 @@ __all__ = ["Interned"]
 
 T = TypeVar("T")
 
-#: what is made from longer content is not kept: it would hold much memory for one object
+#: bytes; what is made from longer content is not kept: it would hold much memory for one object
 _LONGEST: Final = 16 * 1024
 
 
@@ -19,10 +19,11 @@ class Interned(Generic[T]):
     before them. Used by several threads at once nothing breaks; a thing may then be made twice.
     """
 
-    __slots__ = ("_limit", "_old", "_young")
+    __slots__ = ("_limit", "_longest", "_old", "_young")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, longest: int = _LONGEST) -> None:
         self._limit = limit
+        self._longest = longest
         self._young: dict[bytes, T] = {}
         self._old: dict[bytes, T] = {}
 
@@ -38,7 +39,7 @@ class Interned(Generic[T]):
         return found
 
     def keep(self, content: bytes, made: T) -> None:
-        if len(content) > _LONGEST:
+        if len(content) > self._longest:
             return
         if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}

@@ -19,6 +19,7 @@ from .errors import expired, too_large_version
 from .journal import StoreSnapshot, Verb, Write
 from .objects import key_of, name_of, namespace_of, timestamp, uid_of
 from .resources import Resource, kind_name
+from .sharing import Sharing
 
 __all__ = ["Change", "Store", "Transaction"]
 
@@ -59,6 +60,7 @@ class Store:
         self._history: deque[Change] = deque(maxlen=max(history, 1))
         self._forgotten = 0
         self.committed_version = 0
+        self.sharing = Sharing()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ class Store:
         if snapshot is not None:
             for obj in snapshot.objects:
                 key = key_of(namespace_of(obj), name_of(obj))
-                self._committed.setdefault(kind_name(obj), {})[key] = obj
+                self._committed.setdefault(kind_name(obj), {})[key] = self.sharing.of(obj)
             self.committed_version = self._last_accepted = snapshot.resource_version
             self._forgotten = snapshot.resource_version
         for write in writes:
@@ -165,6 +167,7 @@ class Store:
                     f"write {write.resource_version} comes after {self.committed_version}: "
                     "the journal is out of order"
                 )
+            self.sharing.of(write.object)
             self._apply(write)
 
     def snapshot(self, at: float) -> StoreSnapshot:
@@ -227,6 +230,7 @@ class Transaction:
     def _write(self, verb: Verb, resource: Resource, obj: Json) -> Json:
         version = self._store.next_version + len(self.writes)
         stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+        self._store.sharing.of(stored)
         key = key_of(namespace_of(stored), name_of(stored))
         self.writes.append(
             Write(version, self.now, verb, resource.kind, key, uid_of(stored), self.actor, stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import enum
 import json
 import string
 from collections.abc import Callable, Iterator
@@ -280,9 +281,19 @@ class _Text(str):
     """What some decoders return for text."""
 
 
+class _Float(float):
+    """And for numbers."""
+
+
+class _Number(enum.IntEnum):
+    ONE = 1
+
+
 def test_json_in_other_clothes_is_the_same_content() -> None:
-    odd = MappingProxyType({_Text("a"): [_Text("b"), MappingProxyType({"c": 1})]})
-    assert content_of(odd) == content_of({"a": ["b", {"c": 1}]})
+    odd = MappingProxyType(
+        {_Text("a"): [_Text("b"), MappingProxyType({"c": _Number.ONE}), _Float(-0.0), True]}
+    )
+    assert content_of(odd) == content_of({"a": ["b", {"c": 1}, -0.0, True]})
 
 
 @given(first=_ADDED, second=_ADDED)
