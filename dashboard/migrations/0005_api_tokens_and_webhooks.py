@@ -92,7 +92,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=507)),
                 ('first_wait', models.BigIntegerField()),
-                ('is_open', models.BooleanField(default=True)),
                 ('told_approval', models.BooleanField(default=False, help_text='Told that it needs a person.')),
                 ('outcome', models.CharField(blank=True, help_text='The last one told.', max_length=16)),
                 ('told', models.IntegerField(default=0, help_text='How many messages there were.')),
@@ -170,13 +169,9 @@ class Migration(migrations.Migration):
             model_name='idempotentanswer',
             constraint=models.UniqueConstraint(fields=('user', 'key'), name='idempotentanswer_key'),
         ),
-        migrations.AddIndex(
-            model_name='webhookgang',
-            index=models.Index(fields=['run', 'is_open', 'key'], name='webhookgang_open'),
-        ),
         migrations.AddConstraint(
             model_name='webhookgang',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_open', True)), fields=('run', 'key'), name='webhookgang_one_open'),
+            constraint=models.UniqueConstraint(fields=('run', 'key'), name='webhookgang_one'),
         ),
         migrations.AddIndex(
             model_name='webhookdelivery',

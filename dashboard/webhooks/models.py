@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 
 
 class WebhookEndpoint(models.Model):
@@ -52,7 +51,7 @@ class WebhookEndpoint(models.Model):
 
 
 class WebhookGang(models.Model):
-    """One wait of one gang, as far as it has been told.
+    """One wait of one gang, as far as it has been told; gone when the wait has ended.
 
     ``key`` is the pod group's "namespace/name", or "pod:" and the uid of a pod without one.
     ``first_wait`` is the lowest ``WaitingPod.id`` of this wait of the gang.
@@ -63,20 +62,13 @@ class WebhookGang(models.Model):
     )
     key = models.CharField(max_length=507)
     first_wait = models.BigIntegerField()
-    is_open = models.BooleanField(default=True)
     told_approval = models.BooleanField(default=False, help_text="Told that it needs a person.")
     outcome = models.CharField(max_length=16, blank=True, help_text="The last one told.")
     told = models.IntegerField(default=0, help_text="How many messages there were.")
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["run", "key"], condition=Q(is_open=True), name="webhookgang_one_open"
-            )
-        ]
-        indexes: ClassVar = [
-            # SQLite does not use a partial index where the condition is a parameter.
-            models.Index(fields=["run", "is_open", "key"], name="webhookgang_open"),
+            models.UniqueConstraint(fields=["run", "key"], name="webhookgang_one")
         ]
 
     def __str__(self) -> str:
