@@ -101,7 +101,7 @@ class SandboxKubelet:
         due: list[_Due] = []
         while self._due and self._due[0].at <= now:
             found = heapq.heappop(self._due)
-            self._planned.get(found.uid, set()).discard(found.step)
+            self._done_with(found)
             due.append(found)
         if due:
             self._perform(due, now)
@@ -183,6 +183,14 @@ class SandboxKubelet:
         planned.add(step)
         self._number += 1
         heapq.heappush(self._due, _Due(at, self._number, uid, namespace, name, step))
+
+    def _done_with(self, due: _Due) -> None:
+        planned = self._planned.get(due.uid)
+        if planned is None:
+            return
+        planned.discard(due.step)
+        if not planned:  # a set for each pod that only runs would be much memory for nothing
+            del self._planned[due.uid]
 
     def _perform(self, due: list[_Due], now: float) -> None:
         try:
