@@ -24,6 +24,7 @@ from dashboard import (
     runs,
     sandboxes,
     selectors,
+    waits_view,
 )
 from dashboard.api_request import (
     MAX_INT,
@@ -42,7 +43,7 @@ MAX_COMMENT: Final = 1000
 MAX_PODS: Final = 5000
 _BINARY: Final = "application/octet-stream"
 _MAY_CONFIGURE: Final = "dashboard.control_run"
-_VERDICTS: Final = ("approve", "deny")
+_VERDICTS: Final = ("approve", "deny", "revoke")
 _OUTCOMES: Final = tuple(SchedulingCycle.Outcome.values)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -148,32 +149,41 @@ def nodes(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @api_view("POST", permission="dashboard.decide_waitingpod")
 def decide(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Approve or deny waiting pods, or a whole gang."""
+    """Approve or deny waiting pods, or a whole gang, or take one's approval back."""
     body = json_body(request)
     errors: dict[str, list[str]] = {}
     verdict, comment = body.get("verdict"), body.get("comment", "")
     if verdict not in _VERDICTS:
-        errors["verdict"] = ['Must be "approve" or "deny".']
+        errors["verdict"] = ['Must be "approve", "deny" or "revoke".']
     if not isinstance(comment, str) or not _is_text(comment) or len(comment) > MAX_COMMENT:
         errors["comment"] = [f"Must be text of at most {MAX_COMMENT} characters."]
-    target = _target(body, errors)
+    pods, gang = _target(body, errors)
     if errors:
         raise InvalidFields(errors)
     run = _run(run_id)
+    target = permits.Target(run.pk, pods, gang)
     try:
-        outcome = permits.decide(
-            run.pk, user=request.user, verdict=str(verdict), comment=comment.strip(), **target
-        )
+        answers = permits.decide(request.user, str(verdict), target, comment=comment.strip())
     except permits.UnknownWaitingPod as error:
         raise ApiError(404, str(error)) from None
-    if not outcome.ok:
-        words = (
-            outcome.results[0]["message"]
-            if len(outcome.results) == 1
-            else ("None of these pods could be decided.")
-        )
-        raise ApiError(409, words, results=outcome.results)
-    return _json({"results": outcome.results})
+    results = [answer.as_json() for answer in answers]
+    if any(answer.ok for answer in answers):
+        return _json({"results": results})
+    forbidden = all(answer.code is permits.Code.FORBIDDEN for answer in answers)
+    words = answers[0].message if len(answers) == 1 else "None of these pods could be decided."
+    raise ApiError(403 if forbidden else 409, words, results=results)
+
+
+@api_view("GET")
+def wait(request: HttpRequest, run_id: int, pk: int) -> HttpResponse:
+    """All there is to know before deciding on one wait."""
+    return _json(waits_view.detail(_run(run_id), _number(pk), request.user))
+
+
+@api_view("GET")
+def gangs(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What gangs that wait hold, since when, and who approved them."""
+    return _json(waits_view.gangs(_run(run_id), text_param(request, "pod_group")))
 
 
 @api_view("POST", permission="dashboard.control_run")
@@ -294,23 +304,23 @@ _GONE: Final = {
 }
 
 
-def _target(body: dict[str, Any], errors: dict[str, list[str]]) -> dict[str, Any]:
-    """``ids`` or ``pod_group`` of a decision."""
+def _target(body: dict[str, Any], errors: dict[str, list[str]]) -> tuple[tuple[int, ...], str]:
+    """Ids or the pod group of a decision."""
     pods, group = body.get("pods"), body.get("pod_group")
     if (pods is None) == (group is None):
         errors["pods"] = ['Name either "pods" or a "pod_group".']
-        return {}
+        return (), ""
     if group is not None:
         if not isinstance(group, str) or not _POD_GROUP.fullmatch(group):
             errors["pod_group"] = ['Must be "namespace/name".']
-        return {"pod_group": group}
+        return (), str(group)
     if not isinstance(pods, list) or not 1 <= len(pods) <= MAX_PODS:
         errors["pods"] = [f"Must be a list of 1 to {MAX_PODS} ids."]
-        return {}
+        return (), ""
     if not all(type(pk) is int and 0 < pk <= MAX_INT for pk in pods):
         errors["pods"] = ["Must be a list of ids, which are whole numbers."]
-        return {}
-    return {"ids": list(dict.fromkeys(pods))}
+        return (), ""
+    return tuple(dict.fromkeys(pods)), ""
 
 
 def _json(value: Any, status: int = 200) -> HttpResponse:

@@ -14,7 +14,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
 
-from dashboard.models import SchedulerRun, SchedulingCycle
+from dashboard.models import SchedulerRun, SchedulingCycle, WaitingPod
 
 MAX_BODY: Final = 256 * 1024
 #: What the databases' 64-bit columns hold.
@@ -54,6 +54,8 @@ def api_view(*methods: str, permission: str = "") -> Callable[[View], View]:
                 return JsonResponse({"error": "There is no such run."}, status=404)
             except SchedulingCycle.DoesNotExist:
                 return JsonResponse({"error": "There is no such cycle in this run."}, status=404)
+            except WaitingPod.DoesNotExist:
+                return JsonResponse({"error": "There is no such wait in this run."}, status=404)
 
         @functools.wraps(view)
         def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

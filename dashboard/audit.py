@@ -52,14 +52,6 @@ def write(
     )
 
 
-def settle(waiting_pod_id: int, applied: bool, message: str) -> None:
-    """Say on a decision's row what the scheduler made of it; the first answer stays."""
-    AuditEntry.objects.filter(waiting_pod=waiting_pod_id, outcome=AuditEntry.Outcome.SENT).update(
-        outcome=AuditEntry.Outcome.APPLIED if applied else AuditEntry.Outcome.TOO_LATE,
-        message=message,
-    )
-
-
 def settle_config(run_id: int, version: int, refusal: str = "") -> None:
     """Say on the rows of a run's changes what the scheduler made of ``version`` and of those that
     it never saw because ``version`` followed them at once."""

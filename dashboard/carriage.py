@@ -14,14 +14,15 @@ from django.conf import settings
 from dashboard import permits
 from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
-from dashboard.models import WaitingPod
+from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.recorder import Recorder
+from dashboard.waits_columns import waiting_record
 from scheduler_core.algorithm import TieBreaker
 from scheduler_core.config import load_configuration
 from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import Clock
-from scheduler_core.records import PendingPlugin, PodRef, WaitingPodRecord
+from scheduler_core.records import WaitingPodRecord
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 
 
@@ -49,7 +50,7 @@ class Carriage:
         self.wish = wish
         self._around = around
         self._stopped = False
-        self._inbox = permits.DatabasePermitInbox(
+        self._inbox = DatabasePermitInbox(
             around.run_id, wake=lambda: self.scheduler.wake(), redis_url=settings.REDIS_URL
         )
         self.scheduler = Scheduler(
@@ -87,24 +88,4 @@ class Carriage:
 
 def open_waits(run_id: int) -> Sequence[WaitingPodRecord]:
     """The waits that were open when the last scheduler of this run ended."""
-    return [_record(row) for row in permits.open_waiting(run_id)]
-
-
-def _record(row: WaitingPod) -> WaitingPodRecord:
-    return WaitingPodRecord(
-        cycle=row.cycle,
-        pod=PodRef(row.uid, row.namespace, row.name),
-        node=row.node,
-        profile=row.profile,
-        priority=row.priority,
-        since=row.since,
-        deadline=row.deadline,
-        pending=tuple(
-            PendingPlugin(p["plugin"], p["deadline"], p.get("reason", "")) for p in row.pending
-        ),
-        pod_group=row.pod_group,
-        group_min_member=row.group_min_member,
-        needs_approval=row.needs_approval,
-        requested_by=row.requested_by,
-        requests=dict(row.requests),
-    )
+    return [waiting_record(row) for row in permits.open_waiting(run_id)]

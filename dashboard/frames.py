@@ -100,6 +100,7 @@ class WaitingRow(TypedDict):
     node: str
     pod_group: str
     group_min_member: int
+    gang_uid: str
     profile: str
     priority: int
     since: float
@@ -108,6 +109,10 @@ class WaitingRow(TypedDict):
     needs_approval: bool
     requested_by: str
     requests: dict[str, int]
+    node_use: dict[str, list[int]]
+    terms: dict[str, Any]
+    approvals: list[dict[str, Any]]
+    approvers_needed: int
     state: str
     message: str
     resolved_by: str
@@ -189,6 +194,7 @@ def waiting_row(row: WaitingPod) -> WaitingRow:
         "node": row.node,
         "pod_group": row.pod_group,
         "group_min_member": row.group_min_member,
+        "gang_uid": row.gang_uid,
         "profile": row.profile,
         "priority": row.priority,
         "since": row.since,
@@ -197,6 +203,10 @@ def waiting_row(row: WaitingPod) -> WaitingRow:
         "needs_approval": row.needs_approval,
         "requested_by": row.requested_by,
         "requests": row.requests,
+        "node_use": row.node_use,
+        "terms": row.terms,
+        "approvals": row.approvals,
+        "approvers_needed": row.approvers_needed,
         "state": str(row.state),
         "message": row.message,
         "resolved_by": row.resolved_by,

@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import Q
 
 # Django looks here for an application's models.
+from dashboard import permits_models  # noqa: F401
 from dashboard.rest import models as rest_models  # noqa: F401
 from dashboard.webhooks import models as webhook_models  # noqa: F401
 
@@ -376,9 +377,15 @@ class CycleMatrix(models.Model):
 class WaitingPod(models.Model):
     """One wait of one pod at Permit.
 
-    Two writers, one direction each, both compare-and-set: ``permits.decide`` moves ``waiting`` to
-    ``sent``, the recorder moves either of them to an end. ``decision_applied_at`` (scheduler's
-    clock) is set once the scheduler has taken a decision up, in time or not.
+    Two writers: ``permits.decide`` moves ``waiting`` to ``sent`` (and back, where an approval is
+    taken back), the recorder moves either of them to an end; both under the run's lock. Who said
+    what is in ``Decision``; ``approvals`` (``[{user, at, comment, gang}]``) and ``decision_*`` are
+    what counts of it now. ``decision_applied_at`` (scheduler's clock) is set once the scheduler has
+    taken the deciding word up, in time or not.
+
+    ``terms`` are ``records.ApprovalTerms`` as JSON, ``node_use`` is ``{resource: [allocatable,
+    before, after]}``. ``unbound``: a person's approval let the pod go, and it is not bound yet; a
+    restart takes such a wait up again.
     """
 
     class State(models.TextChoices):
@@ -389,6 +396,7 @@ class WaitingPod(models.Model):
         TIMED_OUT = "timed_out", "Timed out"
         PREEMPTED = "preempted", "Preempted"
         REMOVED = "removed", "Removed"
+        BROKEN = "broken", "Broken"
 
     class Verdict(models.TextChoices):
         APPROVE = "approve", "Approve"
@@ -403,6 +411,7 @@ class WaitingPod(models.Model):
     node = models.CharField(max_length=253)
     pod_group = models.CharField(max_length=507, blank=True)
     group_min_member = models.IntegerField(default=0)
+    gang_uid = models.CharField(max_length=64, blank=True)
     profile = models.CharField(max_length=253)
     priority = models.BigIntegerField()
     since = models.FloatField()
@@ -411,6 +420,10 @@ class WaitingPod(models.Model):
     needs_approval = models.BooleanField(default=False)
     requested_by = models.CharField(max_length=253, blank=True)
     requests = models.JSONField(default=dict)
+    node_use = models.JSONField(default=dict)
+    terms = models.JSONField(default=dict)
+    approvals = models.JSONField(default=list)
+    unbound = models.BooleanField(default=False)
     cycle = models.BigIntegerField(help_text="Sequence number of the cycle that parked it.")
     state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
     message = models.TextField(blank=True)
@@ -440,6 +453,9 @@ class WaitingPod(models.Model):
             models.Index(fields=["run", "state", "uid"], name="waitingpod_state"),
             models.Index(fields=["run", "commit_seq"], name="waitingpod_commit"),
             models.Index(fields=["run", "pod_group", "id"], name="waitingpod_gang"),
+            models.Index(fields=["run", "unbound", "cycle"], name="waitingpod_unbound"),
+            models.Index(fields=["uid"], name="waitingpod_uid"),
+            models.Index(fields=["gang_uid"], name="waitingpod_gang_uid"),
         ]
 
     def __str__(self) -> str:
@@ -448,6 +464,11 @@ class WaitingPod(models.Model):
     @property
     def is_open(self) -> bool:
         return self.state in self.OPEN
+
+    @property
+    def approvers_needed(self) -> int:
+        """How many different people have to approve."""
+        return int(self.terms.get("approvers", 1))
 
 
 class AuditEntry(models.Model):
@@ -459,6 +480,7 @@ class AuditEntry(models.Model):
     class Verb(models.TextChoices):
         APPROVE = "approve", "Approve"
         DENY = "deny", "Deny"
+        REVOKE = "revoke", "Take back an approval"
         START = "start", "Start"
         PAUSE = "pause", "Pause"
         RESUME = "resume", "Resume"

@@ -1,179 +1,459 @@
-"""Approve and deny: a person's click on its way to the scheduler.
+"""Approve, deny and take back: a person's word on its way to the scheduler.
 
-``decide`` moves a row from ``waiting`` to ``sent`` by compare-and-set, with the audit row in the
-same transaction. The row is the truth; a Redis message is only a doorbell, and the inbox polls the
-table as well. What comes of it is written by the recorder.
+``decide`` writes a ``Decision`` for each pod and moves the row, with the audit row in the same
+transaction, under the run's lock. The rows are the truth; a Redis message is only a doorbell, and
+the inbox (``permits_inbox``) polls the table as well. What comes of it is written by the recorder.
 """
 
 from __future__ import annotations
 
+import enum
 import logging
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import redis
 from django.conf import settings
-from django.db import Error as DatabaseError
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
-from dashboard import audit, commits, frames, groups
+from dashboard import audit, commits, frames, groups, permits_gangs, permits_words
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
+from dashboard.permits_models import Decision
+from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.publisher import Publisher, get_publisher
-from scheduler_core.records import PermitDecision, Verdict
+from scheduler_core.records import Verdict
+
+__all__ = [
+    "Answer",
+    "Code",
+    "Target",
+    "UnknownWaitingPod",
+    "decide",
+    "open_waiting",
+    "ring_doorbell",
+]
 
 logger = logging.getLogger(__name__)
 
-#: What a verdict is called once it is given.
-_GIVEN: Final = {Verdict.APPROVE: "approved", Verdict.DENY: "denied"}
-_ENDED: Final = {
-    WaitingPod.State.ALLOWED: "was allowed",
-    WaitingPod.State.REJECTED: "was rejected",
-    WaitingPod.State.TIMED_OUT: "has timed out",
-    WaitingPod.State.PREEMPTED: "was preempted",
-    WaitingPod.State.REMOVED: "is gone",
-}
 _DOORBELL_TIMEOUT: Final = 1.0
+_SENT: Final = {
+    Verdict.APPROVE: "Approved; the scheduler applies it.",
+    Verdict.DENY: "Denied; the scheduler applies it.",
+    Verdict.REVOKE: "Your approval is taken back; the scheduler applies it.",
+}
+_VERBS: Final = {
+    Verdict.APPROVE: AuditEntry.Verb.APPROVE,
+    Verdict.DENY: AuditEntry.Verb.DENY,
+    Verdict.REVOKE: AuditEntry.Verb.REVOKE,
+}
+#: Most pods that the audit row of a gang names.
+_NAMED_MEMBERS: Final = 200
 
 
 class UnknownWaitingPod(Exception):
     """Nothing that waits, or waited, was named."""
 
 
-class DecideResult(TypedDict):
-    """What came of a decision for one pod."""
+class Code(enum.StrEnum):
+    """What came of a word for one pod."""
 
-    id: int
-    pod: str
-    ok: bool
-    state: str
-    message: str
+    ACCEPTED = "accepted"  # committed; the scheduler applies it
+    RECORDED = "recorded"  # committed; more people have to approve
+    ALREADY = "already"  # the same was said before; nothing changed
+    CONFLICT = "conflict"  # somebody was first with the opposite
+    TOO_LATE = "too_late"  # the deadline has passed, or the wait has ended
+    OWN_REQUEST = "own_request"  # the terms want somebody else's approval
+    FORBIDDEN = "forbidden"  # not in this namespace
+    NOT_ASKED = "not_asked"  # the pod does not wait for a person, or there is nothing to take back
 
 
 @dataclass(frozen=True, slots=True)
-class DecideOutcome:
-    """``decided`` counts the rows that this call changed."""
+class Answer:
+    """What came of a word for one pod.
 
-    results: list[DecideResult]
-    decided: int
+    Attributes:
+        id, uid, pod: ``WaitingPod.id``, the pod's uid, "namespace/name".
+        state: of the row, after the call.
+        who, when: who made the difference, and when (the scheduler's clock); "" and None where
+            nobody did: a deadline, a permission.
+        approved_by, needed: whose approvals count now, and how many have to.
+        message: all of it, for the person to read.
+    """
+
+    id: int
+    uid: str
+    pod: str
+    code: Code
+    state: str
+    who: str
+    when: float | None
+    approved_by: tuple[str, ...]
+    needed: int
+    message: str
 
     @property
     def ok(self) -> bool:
-        """At least one pod is decided as asked, now or before."""
-        return any(result["ok"] for result in self.results)
+        """The pod is decided as asked, now or before."""
+        return self.code in (Code.ACCEPTED, Code.RECORDED, Code.ALREADY)
+
+    @property
+    def changed(self) -> bool:
+        """This call made a difference."""
+        return self.code in (Code.ACCEPTED, Code.RECORDED)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "uid": self.uid,
+            "pod": self.pod,
+            "ok": self.ok,
+            "code": self.code.value,
+            "state": self.state,
+            "who": self.who,
+            "when": self.when,
+            "approved_by": list(self.approved_by),
+            "needed": self.needed,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is decided on: some waits of one run, or all that wait of one gang."""
+
+    run_id: int
+    ids: tuple[int, ...] = ()
+    gang: str = ""
+
+    @classmethod
+    def rows(cls, run_id: int, ids: Sequence[int]) -> Target:
+        """Waits by ``WaitingPod.id``."""
+        return cls(run_id, ids=tuple(dict.fromkeys(ids)))
+
+    @classmethod
+    def whole_gang(cls, run_id: int, pod_group: str) -> Target:
+        """Every wait that is open of "namespace/name", and members that begin to wait later."""
+        return cls(run_id, gang=pod_group)
+
+    @classmethod
+    def pod(cls, uid: str) -> Target:
+        """The wait of a pod that is open, or else its latest one, in whichever run.
+
+        Raises:
+            UnknownWaitingPod: the pod never waited.
+        """
+        waits = WaitingPod.objects.filter(uid=uid)
+        row = waits.filter(state__in=WaitingPod.OPEN).order_by("-pk").first()
+        row = row or waits.order_by("-pk").first()
+        if row is None:
+            raise UnknownWaitingPod("No such pod waits, or has waited.")
+        return cls(row.run_id, ids=(row.pk,))
+
+    @classmethod
+    def gang_by_uid(cls, uid: str) -> Target:
+        """The gang whose PodGroup has this uid.
+
+        Raises:
+            UnknownWaitingPod: no member of it ever waited.
+        """
+        row = WaitingPod.objects.filter(gang_uid=uid).order_by("-pk").first() if uid else None
+        if row is None:
+            raise UnknownWaitingPod("No such gang waits, or has waited.")
+        return cls(row.run_id, gang=row.pod_group)
 
 
 def decide(
-    run_id: int,
-    *,
     user: Any,
-    verdict: str,
+    verdict: Verdict | str,
+    target: Target,
+    *,
     comment: str = "",
-    ids: Sequence[int] = (),
-    pod_group: str = "",
+    now: float | None = None,
     publisher: Publisher | None = None,
-) -> DecideOutcome:
-    """Approve or deny pods by ``WaitingPod.id``, or all that wait of a pod group.
+) -> list[Answer]:
+    """One person's word - approve, deny, or revoke: take one's own approval back.
 
-    Every pod gets its own result. One that was decided the same way before is ``ok`` too, so that
-    a second click does no harm; one that was decided otherwise, or whose wait has ended, is not,
-    and its message says who did it, when, or how it ended.
+    Returns when it is committed. Every pod gets its own answer, in the order of ``ids`` or of the
+    beginning of their waits. The same word twice does no harm. A word that comes when the pod's
+    deadline, or that of another member of its gang, has passed is too late, whoever was told so
+    first. ``now``: the scheduler's clock; read under the lock where it is not given.
+
+    Approving a whole gang stands for members that begin to wait later, until the gang is let go;
+    denying one member ends the wait of all.
 
     Raises:
         SchedulerRun.DoesNotExist: there is no such run.
-        UnknownWaitingPod: none of the pods, or no open wait of the group, is there.
+        UnknownWaitingPod: none of the pods, or no open wait of the gang, is there.
     """
-    word = Verdict(verdict)
+    word, actor = Verdict(verdict), Actor(user)
     with transaction.atomic():
-        run = commits.next_commit(run_id)
-        since = commits.last_waiting_commit(run_id)
-        rows = list(_chosen(run, ids, pod_group))
+        run = commits.next_commit(target.run_id)
+        since = commits.last_waiting_commit(run.pk)
+        rows = list(_chosen(target))
         if not rows:
             raise UnknownWaitingPod(
-                f'No pod of the group "{pod_group}" waits.'
-                if pod_group
+                f'No pod of the group "{target.gang}" waits.'
+                if target.gang
                 else "No such waiting pod in this run."
             )
-        now = commits.run_clock(run_id)
-        changed = [row.pk for row in rows if _send(row, run, user, word, comment, now)]
-        after = list(WaitingPod.objects.filter(pk__in=[row.pk for row in rows]).order_by("pk"))
-        if changed:
-            decided = [row for row in after if row.pk in changed]
-            frame = frames.waiting_frame(run_id, since, run.commit_seq, now, decided)
-            transaction.on_commit(lambda: _announce(run_id, frame, publisher))
-    results = [_result(row, row.pk in changed, word, now) for row in after]
-    return DecideOutcome(results, len(changed))
+        # After the lock: whoever gets it later, and the inbox that looks under it, sees this word.
+        at = commits.run_clock(run.pk) if now is None else now
+        turn = _Turn(run, actor, word, comment, at, bool(target.gang), _deadlines(run, rows))
+        answers = [turn.decide(row) for row in rows]
+        turn.write(target, rows, answers)
+        if turn.changed:
+            frame = frames.waiting_frame(run.pk, since, run.commit_seq, at, turn.changed)
+            transaction.on_commit(lambda: _announce(run.pk, frame, publisher))
+    return answers
 
 
-def _chosen(run: SchedulerRun, ids: Sequence[int], pod_group: str) -> QuerySet[WaitingPod]:
-    rows = WaitingPod.objects.filter(run=run)
-    if pod_group:
-        return rows.filter(pod_group=pod_group, state__in=WaitingPod.OPEN).order_by("since", "pk")
-    return rows.filter(pk__in=ids).order_by("pk")
+def _chosen(target: Target) -> QuerySet[WaitingPod] | list[WaitingPod]:
+    rows = WaitingPod.objects.filter(run=target.run_id)
+    if target.gang:
+        waiting = rows.filter(pod_group=target.gang, state__in=WaitingPod.OPEN)
+        return waiting.order_by("since", "pk")
+    found = rows.in_bulk(target.ids)
+    return [found[pk] for pk in target.ids if pk in found]
 
 
-def _send(
-    row: WaitingPod, run: SchedulerRun, user: Any, verdict: Verdict, comment: str, now: float
-) -> bool:
-    """Compare and set one row, with its audit row. False: somebody or the deadline was first."""
-    sent = WaitingPod.objects.filter(
-        pk=row.pk, state=WaitingPod.State.WAITING, deadline__gt=now
-    ).update(
-        state=WaitingPod.State.SENT,
-        decision_verdict=verdict.value,
-        decision_user=user.get_username(),
-        decision_at=now,
-        decision_comment=comment,
-        commit_seq=run.commit_seq,
+def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[str, float]:
+    """gang -> when the first of its undecided members is turned down, and with it the others."""
+    gangs = {row.pod_group for row in rows if row.pod_group}
+    found: dict[str, float] = {}
+    undecided = WaitingPod.objects.filter(
+        run=run, pod_group__in=gangs, state=WaitingPod.State.WAITING
     )
-    if sent:
-        audit.write(
-            user,
-            AuditEntry.Verb(verdict.value),
+    columns = undecided.order_by().values_list("pod_group", "deadline", "terms")
+    for gang, deadline, terms in columns:
+        if terms.get("at_deadline") != Verdict.APPROVE:
+            found[gang] = min(deadline, found.get(gang, deadline))
+    return found
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One call of ``decide``: judges row by row, then writes what it has collected."""
+
+    run: SchedulerRun
+    actor: Actor
+    word: Verdict
+    comment: str
+    at: float
+    for_gang: bool
+    gang_deadlines: Mapping[str, float]
+    changed: list[WaitingPod] = field(default_factory=list)
+
+    def decide(self, row: WaitingPod) -> Answer:
+        """Judge one row, and change it in memory where the word counts."""
+        refusal = self.actor.refusal(row)
+        if refusal:
+            return self._answer(row, Code.FORBIDDEN, refusal)
+        if not row.is_open:
+            return self._after_the_end(row)
+        said = self._said_before(row)
+        if said is not None:
+            return said
+        deadline = min(row.deadline, self.gang_deadlines.get(row.pod_group, row.deadline))
+        if row.state == WaitingPod.State.WAITING and deadline <= self.at:
+            text = f"Too late: its time ran out at {permits_words.moment(deadline)}."
+            return self._answer(row, Code.TOO_LATE, text, when=deadline)
+        if self.word is Verdict.DENY:
+            return self._deny(row)
+        if self.word is Verdict.REVOKE:
+            return self._revoke(row)
+        return self._approve(row)
+
+    def _after_the_end(self, row: WaitingPod) -> Answer:
+        if row.decision_verdict:
+            text = permits_words.already(
+                row.decision_verdict, row.decision_user, row.decision_at, row
+            )
+            own = row.decision_user == self.actor.name and row.decision_verdict == self.word
+            done = row.state == _END_OF.get(self.word)
+            code = Code.ALREADY if own and done else Code.TOO_LATE
+            return self._answer(row, code, text, row.decision_user, row.decision_at)
+        text = f"Too late: the pod {permits_words.ended(row)}."
+        return self._answer(row, Code.TOO_LATE, text, row.resolved_by, row.resolved_at)
+
+    def _said_before(self, row: WaitingPod) -> Answer | None:
+        """The row is decided, or the person has approved it: the same again, or the opposite."""
+        if self.word is Verdict.REVOKE:
+            return None
+        if row.state == WaitingPod.State.SENT:
+            same = row.decision_verdict == self.word
+            if not same and row.decision_applied_at is not None and self.word is Verdict.DENY:
+                return None  # approved, and still waiting for the rest of its gang
+            code = Code.ALREADY if same else Code.CONFLICT
+            who, when = row.decision_user, row.decision_at
+            text = permits_words.already(row.decision_verdict, who, when, row)
+            return self._answer(row, code, text, who, when)
+        own = next((item for item in row.approvals if item["user"] == self.actor.name), None)
+        if own is None or self.word is not Verdict.APPROVE:
+            return None
+        text = permits_words.already(Verdict.APPROVE, self.actor.name, own["at"], row)
+        return self._answer(row, Code.ALREADY, text, self.actor.name, own["at"])
+
+    def _approve(self, row: WaitingPod) -> Answer:
+        if not row.needs_approval:
+            text = "The pod does not wait for a person's approval."
+            return self._answer(row, Code.NOT_ASKED, text)
+        if asks_for_own(row, self.actor.name):
+            text = "You asked for this pod yourself; somebody else has to approve it."
+            return self._answer(row, Code.OWN_REQUEST, text)
+        approve(row, self.actor.name, self.at, self.comment, self.for_gang)
+        if row.state == WaitingPod.State.SENT:
+            return self._taken(row, Code.ACCEPTED, _SENT[Verdict.APPROVE])
+        return self._taken(row, Code.RECORDED, permits_words.recorded(row))
+
+    def _deny(self, row: WaitingPod) -> Answer:
+        deny(row, self.actor.name, self.at, self.comment)
+        return self._taken(row, Code.ACCEPTED, _SENT[Verdict.DENY])
+
+    def _revoke(self, row: WaitingPod) -> Answer:
+        denied = row.decision_verdict == Verdict.DENY
+        if denied or all(item["user"] != self.actor.name for item in row.approvals):
+            text = "It is denied." if denied else "There is no approval of yours to take back."
+            return self._answer(row, Code.NOT_ASKED, text)
+        row.approvals = [item for item in row.approvals if item["user"] != self.actor.name]
+        reopen(row)
+        return self._taken(row, Code.ACCEPTED, _SENT[Verdict.REVOKE])
+
+    def _taken(self, row: WaitingPod, code: Code, text: str) -> Answer:
+        row.commit_seq = self.run.commit_seq
+        self.changed.append(row)
+        return self._answer(row, code, text, self.actor.name, self.at)
+
+    def _answer(
+        self, row: WaitingPod, code: Code, text: str, who: str = "", when: float | None = None
+    ) -> Answer:
+        return Answer(
+            row.pk,
+            row.uid,
             f"{row.namespace}/{row.name}",
-            comment=comment,
-            outcome=AuditEntry.Outcome.SENT,
-            run=run,
+            code,
+            str(row.state),
+            who,
+            when,
+            tuple(item["user"] for item in row.approvals),
+            row.approvers_needed,
+            text,
+        )
+
+    def write(self, target: Target, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> None:
+        """Rows, decisions and audit of what was changed."""
+        stands = self._stand(target, rows, answers) if target.gang else False
+        if not self.changed and not stands:
+            return
+        WaitingPod.objects.bulk_update(self.changed, DECIDED_COLUMNS, batch_size=500)
+        entries = self._audit(target, stands)
+        Decision.objects.bulk_create(
+            [
+                Decision(
+                    run=self.run,
+                    waiting_pod=row,
+                    verdict=self.word.value,
+                    username=self.actor.name,
+                    at=self.at,
+                    comment=self.comment,
+                    gang=self.for_gang,
+                    audit=entry,
+                )
+                for row, entry in zip(self.changed, entries, strict=True)
+            ],
+            batch_size=500,
+        )
+
+    def _stand(self, target: Target, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> bool:
+        """Have the word stand for the gang's later members too; whether that is news."""
+        if not any(answer.ok for answer in answers):
+            return False
+        gang = permits_gangs.Gang(self.run.pk, target.gang)
+        if self.word is Verdict.APPROVE:
+            uid = next((row.gang_uid for row in rows if row.gang_uid), "")
+            return gang.grant(self.actor.user, uid, self.at, self.comment)
+        if self.word is Verdict.REVOKE:
+            return gang.revoke(self.actor.name, self.at)
+        return gang.end(self.at)
+
+    def _audit(self, target: Target, stands: bool) -> list[AuditEntry]:
+        """One row for each pod; of a gang one for the whole: what it came to for each member is in
+        its Decision."""
+        verb = _VERBS[self.word]
+        if not target.gang:
+            return [self._entry(verb, f"{row.namespace}/{row.name}", row) for row in self.changed]
+        names = [f"{row.namespace}/{row.name}" for row in self.changed[:_NAMED_MEMBERS]]
+        detail = {"gang": target.gang, "members": len(self.changed), "pods": names}
+        entry = self._entry(verb, target.gang, None, {**detail, "stands": stands})
+        return [entry] * len(self.changed)
+
+    def _entry(
+        self,
+        verb: AuditEntry.Verb,
+        name: str,
+        row: WaitingPod | None,
+        detail: Mapping[str, Any] | None = None,
+    ) -> AuditEntry:
+        # Where no pod is changed (the same approval, now for the whole gang) nothing is on its way.
+        outcome = AuditEntry.Outcome.SENT if self.changed else AuditEntry.Outcome.DONE
+        return audit.write(
+            self.actor.user,
+            verb,
+            name,
+            comment=self.comment,
+            outcome=outcome,
+            detail=detail,
+            run=self.run,
             waiting_pod=row,
         )
-    return bool(sent)
 
 
-def _result(row: WaitingPod, changed: bool, verdict: Verdict, now: float) -> DecideResult:
-    pod = f"{row.namespace}/{row.name}"
-    ok, message = _judge(row, changed, verdict, now)
-    return {"id": row.pk, "pod": pod, "ok": ok, "state": str(row.state), "message": message}
+#: How a wait ends that was decided so.
+_END_OF: Final = {
+    Verdict.APPROVE: WaitingPod.State.ALLOWED,
+    Verdict.DENY: WaitingPod.State.REJECTED,
+}
+#: Columns that a word changes.
+DECIDED_COLUMNS: Final = (
+    "state",
+    "approvals",
+    "decision_verdict",
+    "decision_user",
+    "decision_at",
+    "decision_comment",
+    "decision_applied_at",
+    "commit_seq",
+)
 
 
-def _judge(row: WaitingPod, changed: bool, verdict: Verdict, now: float) -> tuple[bool, str]:
-    if changed:
-        return True, f"{_GIVEN[verdict].capitalize()}; the scheduler applies it."
-    if row.decision_verdict:
-        given = _GIVEN[Verdict(row.decision_verdict)]
-        same = row.decision_verdict == verdict.value
-        ended = f"; it {_ENDED[WaitingPod.State(row.state)]}" if not row.is_open else ""
-        return same and row.is_open, (
-            f"Already {given} by {row.decision_user} at {_moment(row.decision_at)}{ended}."
-        )
-    if row.is_open:
-        return False, f"Too late: its time ran out at {_moment(row.deadline)}."
-    by = f" by {row.resolved_by}" if row.resolved_by else ""
-    at = f" at {_moment(row.resolved_at)}" if row.resolved_at is not None else ""
-    said = f": {row.message}" if row.message else ""
-    return False, f"Too late: the pod {_ENDED[WaitingPod.State(row.state)]}{by}{at}{said}."
+def approve(row: WaitingPod, username: str, at: float, comment: str, gang: bool) -> None:
+    """Add one person's approval to a row, in memory; with the last that is needed it is sent."""
+    said = {"user": username, "at": at, "comment": comment, "gang": gang}
+    row.approvals = [*row.approvals, said]
+    if len(row.approvals) >= row.approvers_needed:
+        _set_decision(row, Verdict.APPROVE, username, at, comment)
 
 
-def _moment(seconds: float | None) -> str:
-    if seconds is None:
-        return "an unknown time"
-    moment = datetime.fromtimestamp(seconds, tz=timezone.get_current_timezone())
-    return f"{moment:%Y-%m-%d %H:%M:%S %Z}"
+def deny(row: WaitingPod, username: str, at: float, comment: str) -> None:
+    """Set a row to denied, in memory."""
+    _set_decision(row, Verdict.DENY, username, at, comment)
+
+
+def reopen(row: WaitingPod) -> None:
+    """An approval is gone: the row is undecided unless the others are enough."""
+    if len(row.approvals) >= row.approvers_needed:
+        return
+    row.state = WaitingPod.State.WAITING
+    row.decision_verdict = row.decision_user = row.decision_comment = ""
+    row.decision_at = row.decision_applied_at = None
+
+
+def _set_decision(row: WaitingPod, word: Verdict, username: str, at: float, comment: str) -> None:
+    row.state = WaitingPod.State.SENT
+    row.decision_verdict, row.decision_user = word.value, username
+    row.decision_at, row.decision_comment = at, comment
+    row.decision_applied_at = None
 
 
 def _announce(run_id: int, frame: frames.Frame, publisher: Publisher | None) -> None:
@@ -194,149 +474,10 @@ def ring_doorbell(run_id: int, url: str | None = None) -> None:
         logger.warning("run %s: doorbell does not ring: %s", run_id, error)
 
 
-# --- the worker's side ----------------------------------------------------------------------
-
-
-class DatabasePermitInbox:
-    """``PermitInbox`` over the waiting rows of one run.
-
-    A thread of its own looks at the table when the doorbell rings and every ``interval`` seconds;
-    ``poll`` only empties a deque. Each decision is handed out once per inbox: all that are sent and
-    open at the start (start it after the waits of the last worker are restored), then new ones.
-
-    Args:
-        run_id: whose decisions.
-        wake: called, on the inbox's thread, when a decision has arrived.
-        redis_url: where the doorbell is; None for polling alone.
-        interval: seconds between two looks without a doorbell.
-    """
-
-    def __init__(
-        self,
-        run_id: int,
-        *,
-        wake: Callable[[], None] | None = None,
-        redis_url: str | None = None,
-        interval: float = 0.5,
-    ) -> None:
-        self._run_id = run_id
-        self._wake = wake
-        self._url = redis_url
-        self._interval = interval
-        self._arrived: deque[PermitDecision] = deque()
-        self._handed_out: set[int] = set()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to listen and to poll. What was decided before is there when this returns: the
-        scheduler must not let a wait run out that was approved in time."""
-        self._look_if_possible()
-        self._thread = threading.Thread(
-            target=self._run, name=f"permits-{self._run_id}", daemon=True
-        )
-        self._thread.start()
-
-    def poll(self) -> Sequence[PermitDecision]:
-        """What has arrived since the last call; never blocks."""
-        taken: list[PermitDecision] = []
-        while self._arrived:
-            taken.append(self._arrived.popleft())
-        return taken
-
-    def close(self, timeout: float = 2.0) -> None:
-        """Stop the thread. May be called twice."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-
-    def look(self) -> int:
-        """Read the table once; how many decisions were new. Called by the inbox's thread."""
-        rows = list(
-            WaitingPod.objects.filter(run=self._run_id, state=WaitingPod.State.SENT)
-            .order_by("decision_at", "pk")
-            .only("uid", "decision_verdict", "decision_user", "decision_comment")
-        )
-        # Rows that are no longer sent cannot come back: forget them.
-        self._handed_out &= {row.pk for row in rows}
-        fresh = [row for row in rows if row.pk not in self._handed_out]
-        for row in fresh:
-            self._handed_out.add(row.pk)
-            self._arrived.append(
-                PermitDecision(
-                    decision_id=row.pk,
-                    pod_uid=row.uid,
-                    verdict=Verdict(row.decision_verdict),
-                    user=row.decision_user,
-                    comment=row.decision_comment,
-                )
-            )
-        if fresh and self._wake is not None:
-            self._wake()
-        return len(fresh)
-
-    def _look_if_possible(self) -> None:
-        try:
-            self.look()
-        except DatabaseError as error:
-            logger.warning("run %s: decisions cannot be read: %s", self._run_id, error)
-            connection.close()
-
-    def _run(self) -> None:
-        bell = _Doorbell(self._url, groups.permit_doorbell(self._run_id)) if self._url else None
-        try:
-            while not self._stop.is_set():
-                self._look_if_possible()
-                if bell is None or not bell.wait(self._interval):
-                    self._stop.wait(self._interval if bell is None else 0.0)
-        finally:
-            connection.close()
-            if bell is not None:
-                bell.close()
-
-
-class _Doorbell:
-    """A Redis subscription that may be away for a while."""
-
-    def __init__(self, url: str, channel: str) -> None:
-        self._client = redis.Redis.from_url(url, socket_connect_timeout=_DOORBELL_TIMEOUT)
-        self._channel = channel
-        self._subscription: Any = None
-
-    def wait(self, timeout: float) -> bool:
-        """Whether it rang within ``timeout`` seconds."""
-        began = time.monotonic()
-        try:
-            if self._subscription is None:
-                self._subscription = self._client.pubsub(ignore_subscribe_messages=True)
-                self._subscription.subscribe(self._channel)
-                # A message between the last look and this subscription would be missed.
-                return True
-            return self._drain(began + timeout)
-        except (redis.RedisError, OSError):
-            self._drop()
-            time.sleep(max(0.0, timeout - (time.monotonic() - began)))
-            return False
-
-    def _drain(self, until: float) -> bool:
-        while (left := until - time.monotonic()) > 0:
-            if self._subscription.get_message(timeout=left) is not None:
-                return True
-        return False
-
-    def _drop(self) -> None:
-        if self._subscription is not None:
-            self._subscription.close()
-        self._subscription = None
-
-    def close(self) -> None:
-        """Give the connection back."""
-        self._drop()
-        self._client.close()
-
-
 def open_waiting(run_id: int) -> list[WaitingPod]:
-    """The waits that a restarted worker has to restore, oldest first."""
-    return list(
-        WaitingPod.objects.filter(run=run_id, state__in=WaitingPod.OPEN).order_by("since", "pk")
-    )
+    """The waits that a restarted worker has to restore, oldest first: those that are open, and
+    those that a person's approval ended while their pod is not bound yet."""
+    # Unordered, and a list of one: otherwise SQLite walks through every wait of the run.
+    rows = WaitingPod.objects.filter(run=run_id).order_by()
+    found = [*rows.filter(state__in=WaitingPod.OPEN), *rows.filter(unbound__in=[True])]
+    return sorted(found, key=lambda row: (row.since, row.pk))

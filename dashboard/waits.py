@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dashboard import audit
-from dashboard.columns import fill_waiting, text
-from dashboard.models import CycleMatrix, SchedulerRun, WaitingPod
+from collections.abc import Iterable
+
+from dashboard import permits
+from dashboard.columns import text
+from dashboard.models import AuditEntry, CycleMatrix, SchedulerRun, WaitingPod
+from dashboard.permits_gangs import Gang
+from dashboard.permits_models import Decision, GangApproval
+from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.told import DecisionApplied
-from scheduler_core.records import WaitingPodRecord
+from dashboard.waits_columns import fill_waiting
+from scheduler_core.records import BindingRecord, Verdict, WaitingPodRecord
+
+#: What a wait ends as that the scheduler forgot, because its pod was scheduled anew.
+FORGOTTEN = WaitingPod.State.REMOVED
 
 
 class WaitingWriter:
@@ -15,61 +24,213 @@ class WaitingWriter:
     def __init__(self, run: SchedulerRun) -> None:
         self._run = run
         self.changed: set[int] = set()
+        #: Standing approvals by gang, as far as this batch has asked for them.
+        self._standing: dict[str, list[GangApproval]] = {}
 
     def tell(self, record: WaitingPodRecord) -> None:
         """A wait began or went on, or ended."""
-        found = WaitingPod.objects.filter(
-            run=self._run, uid=record.pod.uid, state__in=WaitingPod.OPEN
-        )
-        # Ordered by the key SQLite would walk through every wait of the run.
-        row = found.order_by("since").first()
-        if row is not None and row.since != record.since:
-            self._end(row, WaitingPod.State.REMOVED, f"Scheduled again in cycle {record.cycle}.")
-            row = None
-        if row is not None and row.cycle != record.cycle:
-            # The same wait, restored by the next worker in a cycle of its own.
+        row = self._row_of(record)
+        if row.pk is not None and row.cycle != record.cycle:
+            # The same wait, restored in a cycle of its own.
             self._release(row.cycle)
-        if row is None:
-            row = WaitingPod(run=self._run, uid=record.pod.uid, state=WaitingPod.State.WAITING)
         fill_waiting(row, record)
         row.commit_seq = self._run.commit_seq
         if record.outcome is not None:
-            row.state = record.outcome.value
-            row.message = text(record.message)
-            row.resolved_by = text(record.resolved_by, 300)
-            row.resolved_at = record.resolved_at
-            row.pending = []
-            self._release(record.cycle)
-            approved = row.decision_verdict == WaitingPod.Verdict.APPROVE
-            self._settle(row, approved and row.state == WaitingPod.State.ALLOWED)
+            self._end(row, record)
+            return
+        if not row.is_open:
+            self._begin_again(row)
         row.save()
         self.changed.add(row.pk)
+        if row.pod_group and row.needs_approval and row.state == WaitingPod.State.WAITING:
+            self._cover(row)
 
     def decided(self, told: DecisionApplied) -> None:
         """A person's decision was taken up, in time or not."""
-        found = WaitingPod.objects.filter(run=self._run, pk=told.decision.decision_id).update(
-            decision_applied_at=told.at, commit_seq=self._run.commit_seq
-        )
-        if found:
-            self.changed.add(told.decision.decision_id)
-            audit.settle(told.decision.decision_id, told.applied, text(told.message))
+        found = Decision.objects.filter(run=self._run, pk=told.decision.decision_id)
+        decision = found.select_related("waiting_pod").first()
+        if decision is None:
+            return
+        row = decision.waiting_pod
+        decision.applied, decision.applied_at = told.applied, told.at
+        decision.message = text(told.message)
+        decision.save(update_fields=["applied", "applied_at", "message"])
+        if not told.applied and row.is_open:
+            _recount(row)
+        if row.decision_at == decision.at and row.decision_user == decision.username:
+            row.decision_applied_at = told.at
+        row.commit_seq = self._run.commit_seq
+        row.save(update_fields=permits.DECIDED_COLUMNS)
+        self.changed.add(row.pk)
+        _settle_audit(decision.audit_id)
 
-    def _end(self, row: WaitingPod, state: str, message: str) -> None:
+    def bound(self, ends: Iterable[BindingRecord]) -> None:
+        """Bindings that succeeded: a restart need not take up their waits."""
+        cycles = [end.cycle for end in ends if end.bound]
+        if cycles:
+            # A list of one: SQLite uses no index for a bare truth value.
+            let_go = WaitingPod.objects.filter(run=self._run, unbound__in=[True])
+            let_go.filter(cycle__in=cycles).update(unbound=False)
+
+    # --- which row ------------------------------------------------------------------------------
+
+    def _row_of(self, record: WaitingPodRecord) -> WaitingPod:
+        """The row of this wait: an open one, one that ended too early, or a new one."""
+        waits = WaitingPod.objects.filter(run=self._run, uid=record.pod.uid)
+        # Ordered by the key SQLite would walk through every wait of the run.
+        row = waits.filter(state__in=WaitingPod.OPEN).order_by("since").first()
+        if row is not None and row.since != record.since:
+            self._forget(row, FORGOTTEN, f"Scheduled again in cycle {record.cycle}.")
+            row = None
+        if row is None:
+            row = waits.filter(since=record.since).order_by("-cycle").first()
+        return row or WaitingPod(run=self._run, uid=record.pod.uid, state=WaitingPod.State.WAITING)
+
+    def _begin_again(self, row: WaitingPod) -> None:
+        """It was let go, but not bound: what people said of it still counts."""
+        denied_or_approved = bool(row.decision_verdict)
+        row.state = WaitingPod.State.SENT if denied_or_approved else WaitingPod.State.WAITING
+        row.unbound, row.message, row.resolved_by, row.resolved_at = False, "", "", None
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    def _end(self, row: WaitingPod, record: WaitingPodRecord) -> None:
+        assert record.outcome is not None
+        row.state = record.outcome.value
+        row.message = text(record.message)
+        row.resolved_by = text(record.resolved_by, 300)
+        row.resolved_at = record.resolved_at
+        row.pending = []
+        row.unbound = record.let_go and row.needs_approval
+        row.save()
+        self.changed.add(row.pk)
+        self._release(record.cycle)
+        self._settle(row)
+        if row.pod_group and row.needs_approval:
+            self._end_standing(row)
+
+    def _forget(self, row: WaitingPod, state: str, message: str) -> None:
         row.state, row.message, row.pending = state, message, []
         row.commit_seq = self._run.commit_seq
         row.save()
         self._release(row.cycle)
         self.changed.add(row.pk)
-        self._settle(row, False)
+        self._settle(row)
 
-    def _settle(self, row: WaitingPod, applied: bool) -> None:
-        """Close the audit row of a decision that the scheduler never reported: the wait ended
-        before the scheduler saw it, or the scheduler died between acting on it and saying so."""
-        if row.decision_verdict and row.decision_applied_at is None:
-            audit.settle(row.pk, applied, row.message)
+    def _settle(self, row: WaitingPod) -> None:
+        """Close what the scheduler never reported: the wait ended before it saw the decision, or it
+        died between acting on it and saying so."""
+        audits = set()
+        for decision in Decision.objects.filter(waiting_pod=row, applied=None):
+            decision.applied = _came_true(decision, row)
+            decision.message = row.message
+            decision.save(update_fields=["applied", "message"])
+            audits.add(decision.audit_id)
+        for audit_id in audits:
+            _settle_audit(audit_id)
 
     def _release(self, cycle: int) -> None:
         """The matrix of a wait that ended is kept no longer than its neighbours."""
         CycleMatrix.objects.filter(
             run=self._run, sequence=cycle, pin=CycleMatrix.Pin.WAITING
         ).update(pin=CycleMatrix.Pin.LATEST)
+
+    # --- gangs ----------------------------------------------------------------------------------
+
+    def _cover(self, row: WaitingPod) -> None:
+        """Approvals of the whole gang count for a member that begins to wait later."""
+        covered = False
+        for approval in self._standing_of(row.pod_group):
+            if row.state != WaitingPod.State.WAITING or not _counts(approval, row):
+                continue
+            at = max(approval.at, row.since)
+            permits.approve(row, approval.username, at, approval.comment, True)
+            Decision.objects.create(
+                run=self._run,
+                waiting_pod=row,
+                verdict=Decision.Verdict.APPROVE,
+                username=approval.username,
+                at=at,
+                comment=approval.comment,
+                gang=True,
+            )
+            covered = True
+        if covered:
+            row.save(update_fields=permits.DECIDED_COLUMNS)
+
+    def _end_standing(self, row: WaitingPod) -> None:
+        """A gang that was let go, or given up, needs its approvals no more."""
+        if row.state == WaitingPod.State.REMOVED or not self._standing_of(row.pod_group):
+            return
+        gang, at = Gang(self._run.pk, row.pod_group), row.resolved_at or row.since
+        if row.state == WaitingPod.State.ALLOWED:
+            gang.complete(at)
+        else:
+            gang.end(at)
+        self._standing[row.pod_group] = []
+
+    def _standing_of(self, pod_group: str) -> list[GangApproval]:
+        found = self._standing.get(pod_group)
+        if found is None:
+            standing = Gang(self._run.pk, pod_group).standing().select_related("user")
+            found = self._standing[pod_group] = list(standing)
+        return found
+
+
+def _counts(approval: GangApproval, row: WaitingPod) -> bool:
+    """Whether the person may still decide, also on this member, and has not done so."""
+    if approval.user is None or not approval.user.is_active:
+        return False
+    if any(item["user"] == approval.username for item in row.approvals):
+        return False
+    return not asks_for_own(row, approval.username) and not Actor(approval.user).refusal(row)
+
+
+def _recount(row: WaitingPod) -> None:
+    """The scheduler did not take up a word: what counts is what is left of them."""
+    row.approvals = []
+    row.state = WaitingPod.State.WAITING
+    row.decision_verdict = row.decision_user = row.decision_comment = ""
+    row.decision_at = row.decision_applied_at = None
+    for said in Decision.objects.filter(waiting_pod=row).exclude(applied=False).order_by("pk"):
+        if said.verdict == Verdict.APPROVE:
+            permits.approve(row, said.username, said.at, said.comment, said.gang)
+        elif said.verdict == Verdict.REVOKE:
+            row.approvals = [a for a in row.approvals if a["user"] != said.username]
+            permits.reopen(row)
+        else:
+            permits.deny(row, said.username, said.at, said.comment)
+
+
+def _came_true(decision: Decision, row: WaitingPod) -> bool:
+    if decision.verdict == Verdict.APPROVE:
+        return row.state == WaitingPod.State.ALLOWED
+    denied = row.state == WaitingPod.State.REJECTED
+    return (
+        decision.verdict == Verdict.DENY
+        and denied
+        and row.resolved_by == (f"user:{decision.username}")
+    )
+
+
+def _settle_audit(audit_id: int | None) -> None:
+    """Say on an action's audit row what the scheduler made of it, once it has said so of every pod
+    that the action was about; the first answer stays."""
+    if audit_id is None:
+        return
+    entry = AuditEntry.objects.filter(pk=audit_id, outcome=AuditEntry.Outcome.SENT).first()
+    said = Decision.objects.filter(audit=audit_id)
+    if entry is None or said.filter(applied=None).exists():
+        return
+    applied, late = said.filter(applied=True), said.filter(applied=False).order_by("pk").first()
+    last = applied.order_by("-pk").first()
+    if last is None:
+        entry.outcome = AuditEntry.Outcome.TOO_LATE
+        entry.message = late.message if late is not None else ""
+    else:
+        entry.outcome = AuditEntry.Outcome.APPLIED
+        entry.message = last.message
+        if late is not None:
+            counts = f"{applied.count()} of {said.count()} pods"
+            entry.message = f"{last.message} ({counts}; another one: {late.message})"
+    entry.save(update_fields=["outcome", "message"])

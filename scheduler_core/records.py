@@ -7,7 +7,7 @@ Arrays belong to the record: an observer may keep them, nobody may write to them
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
@@ -47,6 +47,9 @@ class Deferred(Sequence[T]):
 
     def __len__(self) -> int:
         return len(self._tuple)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._tuple)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Deferred):
@@ -224,6 +227,47 @@ class WaitOutcome(enum.StrEnum):
     TIMED_OUT = "timed_out"
     PREEMPTED = "preempted"
     REMOVED = "removed"  # the pod was deleted
+    BROKEN = "broken"  # the node that it, or a member of its gang, held is gone
+
+
+class Verdict(enum.StrEnum):
+    """What a person decided about a waiting pod."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+    REVOKE = "revoke"  # the same person's approval counts no longer
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalTerms:
+    """What has to happen before ManualApproval allows a pod; fixed when the pod is parked.
+
+    Attributes:
+        policy: name of the policy that asks; "" where the pod or its gang asks itself.
+        reason: why a person is asked, for that person to read.
+        approvers: how many different people have to approve.
+        requester_may_approve: False: an approval by ``requested_by`` does not count.
+        groups: only members of one of these may decide; empty: everybody who may decide at all.
+            The core does not know who is in a group; the application that takes decisions does.
+        at_deadline: what happens when nobody has decided until then: DENY or APPROVE.
+    """
+
+    policy: str = ""
+    reason: str = ""
+    approvers: int = 1
+    requester_may_approve: bool = True
+    groups: tuple[str, ...] = ()
+    at_deadline: Verdict = Verdict.DENY
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """One resource of the node that a pod holds: what it has, and what is asked for there without
+    and with the pod, when the pod was parked (cpu in millicores, the rest in base units)."""
+
+    allocatable: int
+    before: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +296,11 @@ class WaitingPodRecord:
         outcome: None while it waits.
         message: what ended it, for a person to read.
         resolved_by: the plugin (or "user:NAME") whose word ended it.
+        gang_uid: uid of the gang's PodGroup, or "".
+        terms: what the approval needs; None where none is needed.
+        approved_by: users whose approvals count, in the order in which they came.
+        node_use: resource -> what the node has of it; the resources that the pod asks for.
+        let_go: of a wait that is restored: it was over, and its pod is not bound yet.
     """
 
     cycle: int
@@ -271,6 +320,11 @@ class WaitingPodRecord:
     message: str = ""
     resolved_by: str = ""
     resolved_at: float | None = None
+    gang_uid: str = ""
+    terms: ApprovalTerms | None = None
+    approved_by: tuple[str, ...] = ()
+    node_use: Mapping[str, NodeUse] = field(default_factory=dict)
+    let_go: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,19 +376,19 @@ class ClusterUsage:
     allowed_pods: NDArray[np.int64]
 
 
-class Verdict(enum.StrEnum):
-    """What a person decided about a waiting pod."""
-
-    APPROVE = "approve"
-    DENY = "deny"
-
-
 @dataclass(frozen=True, slots=True)
 class PermitDecision:
-    """A person's word on one waiting pod. ``decision_id`` counts once, however often polled."""
+    """A person's word on one waiting pod.
+
+    Attributes:
+        decision_id: names the word; it counts once, however often it is polled.
+        at: when it was given, on the scheduler's clock. One given after the pod's deadline never
+            counts. None: now.
+    """
 
     decision_id: int
     pod_uid: str
     verdict: Verdict
     user: str
     comment: str = ""
+    at: float | None = None

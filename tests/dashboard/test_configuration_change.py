@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from dashboard import hosted, permits, recorder, runs
 from dashboard.hosted import HostedSandbox
 from dashboard.models import AuditEntry, SchedulingCycle, WaitingPod
+from dashboard.permits import Target
 from scheduler_core.clock import RealClock
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.testing.builders import make_node, make_pod
@@ -85,8 +86,8 @@ def test_a_waiting_pod_stays_on_its_node_with_its_deadline(
     (after,) = WaitingPod.objects.filter(run=worker.run)
     assert (after.pk, after.state, after.node) == (before.pk, "waiting", "a")
     assert (after.since, after.deadline) == (before.since, before.deadline)
-    outcome = permits.decide(worker.run.pk, user=operator, verdict="approve", ids=[after.pk])
-    assert outcome.ok
+    outcome = permits.decide(operator, "approve", Target.rows(worker.run.pk, [after.pk]))
+    assert outcome[0].ok
     assert until(lambda: worker.node_of("held"), "held is bound") == "a"
     assert worker.place("next") == "a"
     assert worker.sequences()[:2] == [1, 2]

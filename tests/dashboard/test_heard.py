@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from dashboard import groups, permits, runs
 from dashboard.heard import Heard, marks
 from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.permits import Target
 from dashboard.recorder import Recorder
 from tests.dashboard.factory import (
     FakePublisher,
@@ -39,7 +40,7 @@ class Life:
 
     def decide(self) -> None:
         row = WaitingPod.objects.get(run=self.run)
-        permits.decide(self.run.pk, user=self.user, verdict="approve", ids=[row.pk])
+        permits.decide(self.user, "approve", Target.rows(self.run.pk, [row.pk]))
 
     def beat(self) -> bool:
         return self.heard.has_missed(self.marks())

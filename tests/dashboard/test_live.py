@@ -22,6 +22,7 @@ from django.test import Client
 
 from dashboard import consumers, heatmap, permits, selectors
 from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.permits import Target
 from dashboard.publisher import Publisher
 from dashboard.recorder import Recorder
 from kubesched_site.asgi import application
@@ -257,7 +258,7 @@ async def test_two_people_see_one_decision(
         await opened(mine)
         await opened(theirs)
         await sync_to_async(permits.decide)(
-            run.pk, user=operator, verdict="approve", ids=[row.pk], publisher=publisher
+            operator, "approve", Target.rows(run.pk, [row.pk]), publisher=publisher
         )
         for socket in (mine, theirs):
             got = await frame(socket)

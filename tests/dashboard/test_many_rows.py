@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from dashboard import permits, selectors
 from dashboard.models import SchedulerRun
+from dashboard.permits import Target
+from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
 from tests.dashboard.factory import cycle, resolved, wait
@@ -30,7 +33,8 @@ def plans(queries: CaptureQueriesContext) -> list[str]:
             if query.startswith("SELECT") and 'FROM "dashboard_waitingpod"' in query:
                 cursor.execute(f"EXPLAIN QUERY PLAN {query.replace('%', '%%')}")
                 steps = " / ".join(row[-1] for row in cursor.fetchall())
-                if "state" in query.partition("WHERE")[2]:
+                where = query.partition("WHERE")[2]
+                if "state" in where or "unbound" in where:
                     answer.append(steps)
     return answer
 
@@ -43,13 +47,14 @@ def test_open_waits_are_found_without_walking_through_ended_ones(
     told(run, "2", resolved(2, "b"))
     with CaptureQueriesContext(connection) as queries:
         told(run, "3", wait(1, "a", pod_group="default/g"))
-        permits.decide(run.pk, user=operator, verdict="approve", pod_group="default/g")
-        permits.DatabasePermitInbox(run.pk).look()
+        permits.decide(operator, "approve", Target.whole_gang(run.pk, "default/g"))
+        DatabasePermitInbox(run.pk).look()
         permits.open_waiting(run.pk)
     found = plans(queries)
-    assert len(found) == 4
+    assert len(found) == 5
     for plan in found:
-        assert "waitingpod_state" in plan, plan
+        # By state, by gang, or by what is still to be bound.
+        assert re.search("waitingpod_(state|gang|unbound)", plan), plan
 
 
 def test_a_list_of_cycles_leaves_out_what_only_one_cycles_page_shows(run: SchedulerRun) -> None:

@@ -12,6 +12,9 @@ from django.db import connection
 
 from dashboard import commits, groups, permits
 from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
+from dashboard.permits import Target
+from dashboard.permits_inbox import DatabasePermitInbox
+from dashboard.permits_models import Decision
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, DecisionApplied, Told
 from scheduler_core.records import PermitDecision, Verdict
@@ -33,6 +36,13 @@ def waiting(run: SchedulerRun, name: str = "p", **fields: Any) -> WaitingPod:
     return WaitingPod.objects.get(run=run, cycle=sequence)
 
 
+def said_of(row: WaitingPod) -> PermitDecision:
+    """The last word on a wait, as the inbox hands it out."""
+    said = row.decisions.latest("pk")
+    verdict = Verdict(said.verdict)
+    return PermitDecision(said.pk, row.uid, verdict, said.username, said.comment, said.at)
+
+
 # --- decide -----------------------------------------------------------------------------------
 
 
@@ -41,18 +51,23 @@ def test_an_approval_is_sent_with_its_audit_row(
 ) -> None:
     row = waiting(run)
     before = SchedulerRun.objects.get(pk=run.pk).commit_seq
-    outcome = permits.decide(run.pk, user=operator, verdict="approve", comment="go", ids=[row.pk])
-    assert outcome.decided == 1
-    assert outcome.results == [
+    outcome = permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]), comment="go")
+    row.refresh_from_db()
+    assert [answer.as_json() for answer in outcome] == [
         {
             "id": row.pk,
+            "uid": "uid-p",
             "pod": "default/p",
             "ok": True,
+            "code": "accepted",
             "state": "sent",
+            "who": "olga",
+            "when": row.decision_at,
+            "approved_by": ["olga"],
+            "needed": 1,
             "message": "Approved; the scheduler applies it.",
         }
     ]
-    row.refresh_from_db()
     assert (row.state, row.decision_verdict, row.decision_user, row.decision_comment) == (
         "sent",
         "approve",
@@ -78,21 +93,25 @@ def test_a_whole_gang(run: SchedulerRun, operator: User) -> None:
     for name in ("a", "b"):
         waiting(run, name, pod_group="default/gang")
     waiting(run, "c", pod_group="default/other")
-    outcome = permits.decide(run.pk, user=operator, verdict="deny", pod_group="default/gang")
-    assert [result["pod"] for result in outcome.results] == ["default/a", "default/b"]
+    outcome = permits.decide(operator, "deny", Target.whole_gang(run.pk, "default/gang"))
+    assert [answer.pod for answer in outcome] == ["default/a", "default/b"]
     states = dict(WaitingPod.objects.values_list("name", "state"))
     assert states == {"a": "sent", "b": "sent", "c": "waiting"}
-    assert AuditEntry.objects.filter(verb="deny", outcome="sent").count() == 2
+    entry = AuditEntry.objects.get()  # one action, with the gang as its object
+    assert (entry.verb, entry.outcome, entry.target) == ("deny", "sent", "default/gang")
+    assert entry.detail["pods"] == ["default/a", "default/b"]
+    assert Decision.objects.filter(verdict="deny", gang=True, audit=entry).count() == 2
 
 
 def test_the_same_word_twice_does_no_harm(
     run: SchedulerRun, operator: User, second_operator: User, no_redis: list[int]
 ) -> None:
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    again = permits.decide(run.pk, user=second_operator, verdict="approve", ids=[row.pk])
-    assert (again.ok, again.decided) == (True, 0)
-    assert again.results[0]["message"].startswith("Already approved by olga at ")
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    again = permits.decide(second_operator, "approve", Target.rows(run.pk, [row.pk]))
+    (again,) = again
+    assert (again.ok, again.changed, again.code) == (True, False, "already")
+    assert again.message.startswith("Already approved by olga at ")
     assert AuditEntry.objects.count() == 1
     assert no_redis == [run.pk]
 
@@ -110,7 +129,7 @@ def test_a_decision_that_is_never_reported_is_settled_when_the_wait_ends(
     run: SchedulerRun, operator: User, verdict: str, end: str, audited: str
 ) -> None:
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict=verdict, ids=[row.pk])
+    permits.decide(operator, verdict, Target.rows(run.pk, [row.pk]))
     told(run, resolved(1, outcome=end, message="so it ended"))
     entry = AuditEntry.objects.get(waiting_pod=row)
     assert (entry.outcome, entry.message) == (audited, "so it ended")
@@ -120,13 +139,14 @@ def test_the_other_word_is_refused_with_who_and_when(
     run: SchedulerRun, operator: User, second_operator: User
 ) -> None:
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    other = permits.decide(run.pk, user=second_operator, verdict="deny", ids=[row.pk])
-    assert not other.ok
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    other = permits.decide(second_operator, "deny", Target.rows(run.pk, [row.pk]))
+    (other,) = other
+    assert (other.ok, other.code, other.who) == (False, "conflict", "olga")
     row.refresh_from_db()
     assert row.decision_verdict == "approve"
     moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(row.decision_at))
-    assert other.results[0]["message"] == f"Already approved by olga at {moment}."
+    assert other.message == f"Already approved by olga at {moment}."
 
 
 @pytest.mark.parametrize(
@@ -152,9 +172,10 @@ def test_a_wait_that_ended_says_how(
 ) -> None:
     row = waiting(run)
     told(run, resolved(row.cycle, outcome=outcome, **fields))
-    found = permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    assert not found.ok
-    assert (found.results[0]["state"], found.results[0]["message"]) == (outcome, message)
+    found = permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    (found,) = found
+    assert (found.ok, found.code) == (False, "too_late")
+    assert (found.state, found.message) == (outcome, message)
     assert AuditEntry.objects.count() == 0
 
 
@@ -162,9 +183,10 @@ def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
     run: SchedulerRun, operator: User
 ) -> None:
     row = waiting(run, deadline=time.time() - 1)
-    found = permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    assert not found.ok
-    assert found.results[0]["message"].startswith("Too late: its time ran out at ")
+    found = permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    (found,) = found
+    assert (found.ok, found.code) == (False, "too_late")
+    assert found.message.startswith("Too late: its time ran out at ")
     row.refresh_from_db()
     assert row.state == "waiting"
 
@@ -172,59 +194,58 @@ def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
 def test_the_deadline_is_the_schedulers_clock(run: SchedulerRun, operator: User) -> None:
     row = waiting(run, deadline=100.0)
     RunState.objects.filter(run=run).update(clock_at=50.0, wall_at=time.time(), clock_speed=1.0)
-    assert permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk]).ok
+    assert permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))[0].ok
     late = waiting(run, "q", deadline=100.0)
     RunState.objects.filter(run=run).update(
         clock_at=50.0, wall_at=time.time() - 10, clock_speed=10.0
     )
-    assert not permits.decide(run.pk, user=operator, verdict="approve", ids=[late.pk]).ok
+    assert not permits.decide(operator, "approve", Target.rows(run.pk, [late.pk]))[0].ok
 
 
 def test_some_of_many(run: SchedulerRun, operator: User) -> None:
     done, row = waiting(run, "a"), waiting(run, "b")
     told(run, resolved(done.cycle, "a"))
-    outcome = permits.decide(run.pk, user=operator, verdict="approve", ids=[done.pk, row.pk])
-    assert [result["ok"] for result in outcome.results] == [False, True]
-    assert (outcome.ok, outcome.decided) == (True, 1)
+    outcome = permits.decide(operator, "approve", Target.rows(run.pk, [done.pk, row.pk]))
+    assert [answer.ok for answer in outcome] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
         pytest.param({"ids": [10**9]}, "No such waiting pod in this run.", id="unknown id"),
-        pytest.param({"pod_group": "a/b"}, 'No pod of the group "a/b" waits.', id="unknown gang"),
+        pytest.param({"gang": "a/b"}, 'No pod of the group "a/b" waits.', id="unknown gang"),
     ],
 )
 def test_nothing_there(
     run: SchedulerRun, operator: User, target: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(permits.UnknownWaitingPod, match=message):
-        permits.decide(run.pk, user=operator, verdict="approve", **target)
+        permits.decide(operator, "approve", Target(run.pk, **target))
     assert SchedulerRun.objects.get(pk=run.pk).commit_seq == 0
 
 
 def test_a_pod_of_another_run_is_not_there(run: SchedulerRun, operator: User) -> None:
     row = waiting(make_run("other"))
     with pytest.raises(permits.UnknownWaitingPod):
-        permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+        permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
 
 
 def test_two_at_once_one_wins(run: SchedulerRun, operator: User, second_operator: User) -> None:
     for number in range(5):
         row = waiting(run, f"p{number}")
         barrier = threading.Barrier(2)
-        outcomes: dict[str, permits.DecideOutcome] = {}
+        outcomes: dict[str, permits.Answer] = {}
 
         def click(
             user: User,
             verdict: str,
             row: WaitingPod = row,
             barrier: threading.Barrier = barrier,
-            outcomes: dict[str, permits.DecideOutcome] = outcomes,
+            outcomes: dict[str, permits.Answer] = outcomes,
         ) -> None:
             try:
                 barrier.wait(10)
-                outcomes[verdict] = permits.decide(run.pk, user=user, verdict=verdict, ids=[row.pk])
+                (outcomes[verdict],) = permits.decide(user, verdict, Target.rows(run.pk, [row.pk]))
             finally:
                 connection.close()
 
@@ -236,20 +257,20 @@ def test_two_at_once_one_wins(run: SchedulerRun, operator: User, second_operator
             thread.start()
         for thread in clicks:
             thread.join(30)
-        assert sorted(outcome.decided for outcome in outcomes.values()) == [0, 1]
+        assert sorted(answer.changed for answer in outcomes.values()) == [False, True]
         row.refresh_from_db()
-        assert outcomes[row.decision_verdict].decided == 1
-        (loser,) = (o for o in outcomes.values() if not o.decided)
+        assert outcomes[row.decision_verdict].changed
+        (loser,) = (answer for answer in outcomes.values() if not answer.changed)
         given = {"approve": "approved", "deny": "denied"}[row.decision_verdict]
-        assert f"Already {given} by {row.decision_user}" in loser.results[0]["message"]
+        assert f"Already {given} by {row.decision_user}" in loser.message
         assert AuditEntry.objects.filter(waiting_pod=row).count() == 1
 
 
 def test_the_timeout_may_win_the_race(run: SchedulerRun, operator: User) -> None:
     """Sent in time, but the scheduler's clock was first: the page learns both."""
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    decision = PermitDecision(row.pk, row.uid, Verdict.APPROVE, "olga")
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    decision = said_of(row)
     told(
         run,
         resolved(row.cycle, outcome="timed_out", message="timed out"),
@@ -268,7 +289,7 @@ def test_open_waits_are_there_for_a_restart(run: SchedulerRun, operator: User) -
     sent = waiting(run, "sent", since=1.0)
     ended = waiting(run, "ended", since=2.0)
     waiting(run, "open", since=0.5)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[sent.pk])
+    permits.decide(operator, "approve", Target.rows(run.pk, [sent.pk]))
     told(run, resolved(ended.cycle, "ended"))
     assert [row.name for row in permits.open_waiting(run.pk)] == ["open", "sent"]
 
@@ -277,7 +298,7 @@ def test_a_decision_on_a_wait_that_was_forgotten_is_too_late(
     run: SchedulerRun, operator: User
 ) -> None:
     row = waiting(run, since=1.0)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
     told(run, wait(9, since=2.0))
     row.refresh_from_db()
     assert (row.state, row.message) == ("removed", "Scheduled again in cycle 9.")
@@ -288,59 +309,59 @@ def test_a_decision_on_a_wait_that_was_forgotten_is_too_late(
 
 
 @pytest.fixture
-def inbox(run: SchedulerRun) -> Iterator[permits.DatabasePermitInbox]:
-    made = permits.DatabasePermitInbox(run.pk)
+def inbox(run: SchedulerRun) -> Iterator[DatabasePermitInbox]:
+    made = DatabasePermitInbox(run.pk)
     yield made
     made.close()
 
 
 def test_decisions_are_handed_out_once(
-    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+    run: SchedulerRun, operator: User, inbox: DatabasePermitInbox
 ) -> None:
     first, second = waiting(run, "a"), waiting(run, "b")
     assert inbox.look() == 0
-    permits.decide(run.pk, user=operator, verdict="approve", comment="ok", ids=[first.pk])
+    permits.decide(operator, "approve", Target.rows(run.pk, [first.pk]), comment="ok")
     assert inbox.look() == 1
-    permits.decide(run.pk, user=operator, verdict="deny", ids=[second.pk])
+    permits.decide(operator, "deny", Target.rows(run.pk, [second.pk]))
     assert inbox.look() == 1
     assert inbox.poll() == [
-        PermitDecision(first.pk, "uid-a", Verdict.APPROVE, "olga", "ok"),
-        PermitDecision(second.pk, "uid-b", Verdict.DENY, "olga", ""),
+        said_of(first),
+        said_of(second),
     ]
     assert inbox.look() == 0
     assert inbox.poll() == []
 
 
 def test_a_new_inbox_gets_what_was_decided_meanwhile(
-    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+    run: SchedulerRun, operator: User, inbox: DatabasePermitInbox
 ) -> None:
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
-    decision = PermitDecision(row.pk, row.uid, Verdict.APPROVE, "olga")
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    decision = said_of(row)
     told(run, DecisionApplied(decision, True, "", 5.0))  # applied, then the worker died
     assert inbox.look() == 1
     told(run, resolved(row.cycle))
-    assert permits.DatabasePermitInbox(run.pk).look() == 0
+    assert DatabasePermitInbox(run.pk).look() == 0
 
 
 def test_what_was_decided_in_time_is_there_before_the_scheduler_looks_at_deadlines(
-    run: SchedulerRun, operator: User, inbox: permits.DatabasePermitInbox
+    run: SchedulerRun, operator: User, inbox: DatabasePermitInbox
 ) -> None:
     row = waiting(run)
-    permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
     inbox.start()
-    assert [decision.decision_id for decision in inbox.poll()] == [row.pk]
+    assert [decision.decision_id for decision in inbox.poll()] == [said_of(row).decision_id]
 
 
 def test_it_polls_by_itself(run: SchedulerRun, operator: User) -> None:
     woken = threading.Event()
-    inbox = permits.DatabasePermitInbox(run.pk, wake=woken.set, interval=0.02)
+    inbox = DatabasePermitInbox(run.pk, wake=woken.set, interval=0.02)
     inbox.start()
     try:
         row = waiting(run)
-        permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+        permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
         assert woken.wait(10)
-        assert [decision.decision_id for decision in inbox.poll()] == [row.pk]
+        assert [decision.decision_id for decision in inbox.poll()] == [said_of(row).decision_id]
     finally:
         inbox.close()
         inbox.close()
@@ -350,9 +371,7 @@ def test_the_doorbell_wakes_it_at_once(
     run: SchedulerRun, operator: User, redis_server: str
 ) -> None:
     woken = threading.Event()
-    inbox = permits.DatabasePermitInbox(
-        run.pk, wake=woken.set, redis_url=redis_server, interval=60.0
-    )
+    inbox = DatabasePermitInbox(run.pk, wake=woken.set, redis_url=redis_server, interval=60.0)
     inbox.start()
     try:
         row = waiting(run)
@@ -361,7 +380,7 @@ def test_the_doorbell_wakes_it_at_once(
             deadline = time.monotonic() + 10
             while not client.pubsub_numsub(channel)[0][1] and time.monotonic() < deadline:
                 time.sleep(0.01)
-            permits.decide(run.pk, user=operator, verdict="approve", ids=[row.pk])
+            permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
             client.publish(channel, b"1")
         assert woken.wait(10)
     finally:
@@ -373,13 +392,11 @@ def test_the_doorbell_wakes_it_at_once(
 
 
 def test_without_redis_it_still_polls(run: SchedulerRun, operator: User) -> None:
-    inbox = permits.DatabasePermitInbox(
-        run.pk, redis_url="unix:///nonexistent/redis.sock", interval=0.02
-    )
+    inbox = DatabasePermitInbox(run.pk, redis_url="unix:///nonexistent/redis.sock", interval=0.02)
     inbox.start()
     try:
         row = waiting(run)
-        permits.decide(run.pk, user=operator, verdict="deny", ids=[row.pk])
+        permits.decide(operator, "deny", Target.rows(run.pk, [row.pk]))
         deadline = time.monotonic() + 10
         while not inbox._arrived and time.monotonic() < deadline:
             time.sleep(0.01)
