@@ -1,7 +1,10 @@
-/** Approve or deny, a pod or a gang: asks for the comment, sends, and says when it was too late. */
-import { plural } from "./format.js";
+/** Approve or deny a pod, a gang or a selection: asks for the comment, sends, says when it was too late. */
+import { count, plural } from "./format.js";
 import { parts, setHidden, setText } from "./lib/dom.js";
-import { resultInWords } from "./waiting_groups.js";
+import { resultInWords } from "./waiting_words.js";
+
+/** Pods in one request: the server decides them in one transaction, which others wait for. */
+const PODS_AT_ONCE = 500;
 
 export class DecideDialog {
   #dialog;
@@ -26,7 +29,8 @@ export class DecideDialog {
   forPod(row, verdict) {
     const approve = verdict === "approve";
     this.#open({
-      body: { pods: [row.id], verdict },
+      verdict,
+      targets: [{ pods: [row.id] }],
       ids: [row.id],
       title: `${approve ? "Approve" : "Deny"} ${row.pod}?`,
       text: approve
@@ -39,7 +43,8 @@ export class DecideDialog {
     const approve = verdict === "approve";
     const pods = plural(gang.rows.length, "pod");
     this.#open({
-      body: { pod_group: gang.name, verdict },
+      verdict,
+      targets: [{ pod_group: gang.name }],
       ids: gang.rows.map((row) => row.id),
       title: `${approve ? "Approve" : "Deny"} the gang ${gang.name}?`,
       text: approve
@@ -48,10 +53,27 @@ export class DecideDialog {
     });
   }
 
+  forSelection(rows, verdict) {
+    const approve = verdict === "approve";
+    const ids = rows.map((row) => row.id);
+    const nodes = new Set(rows.map((row) => row.node)).size;
+    const gangs = new Set(rows.filter((row) => row.pod_group).map((row) => row.pod_group)).size;
+    const places = ids.length === 1 ? `It holds ${rows[0].node}` : `They hold room on ${plural(nodes, "node")}`;
+    this.#open({
+      verdict,
+      targets: chunks(ids).map((pods) => ({ pods })),
+      ids,
+      title: `${approve ? "Approve" : "Deny"} ${plural(ids.length, "pod")}?`,
+      text: approve
+        ? `${places}. A pod is bound once every plugin has allowed it.`
+        : `${places}, which they give up, and go back to the queue.${gangs ? ` ${plural(gangs, "gang")} may break up.` : ""}`,
+    });
+  }
+
   #open(request) {
     this.#request = request;
     const { title, text, comment, confirm, cancel } = this.#parts;
-    const approve = request.body.verdict === "approve";
+    const approve = request.verdict === "approve";
     setText(title, request.title);
     setText(text, request.text);
     comment.value = "";
@@ -67,21 +89,62 @@ export class DecideDialog {
   }
 
   async #submit() {
-    const { body, ids } = this.#request;
+    const { verdict, targets, ids } = this.#request;
     const { confirm, comment } = this.#parts;
     if (confirm.disabled || confirm.hidden) return;
     confirm.disabled = true;
+    const results = [];
     try {
-      const answer = await this.#api.post("waiting/decide", { ...body, comment: comment.value.trim() });
-      const taken = answer.results.filter((result) => result.ok).map((result) => result.id);
-      this.#sent(taken, body.verdict, resultInWords(answer.results, body.verdict).text);
-      this.#dialog.close();
+      for (const target of targets) {
+        results.push(...(await this.#post({ ...target, verdict, comment: comment.value.trim() })));
+        if (targets.length > 1) setText(confirm, `${count(results.length)} of ${count(ids.length)} …`);
+      }
     } catch (error) {
-      const results = error.body?.results;
-      this.#fail(results ? resultInWords(results, body.verdict).text : error.message);
-      confirm.disabled = false;
-      if (error.status === 409) this.#over(ids);
+      this.#stopped(error, results, verdict);
+      return;
     }
+    this.#answered(results, verdict);
+  }
+
+  /** The results, also where none of these pods could be decided. */
+  async #post(body) {
+    try {
+      return (await this.#api.post("waiting/decide", body)).results;
+    } catch (error) {
+      if (error.status === 409 && error.body.results) return error.body.results;
+      throw error;
+    }
+  }
+
+  #answered(results, verdict) {
+    const { done, text } = resultInWords(results, verdict);
+    if (done === 0) {
+      this.#fail(text);
+      this.#over();
+      return;
+    }
+    this.#tell(results, verdict, text);
+    this.#dialog.close();
+  }
+
+  /** What was sent before the fault holds; the rest can be tried again. */
+  #stopped(error, results, verdict) {
+    const done = results.filter((result) => result.ok);
+    if (done.length) {
+      this.#tell(results, verdict, "");
+      const known = new Set(results.map((result) => result.id));
+      this.#request.ids = this.#request.ids.filter((id) => !known.has(id));
+      this.#request.targets = chunks(this.#request.ids).map((pods) => ({ pods }));
+    }
+    const before = done.length ? `${plural(done.length, "pod")} sent, then: ` : "";
+    this.#fail(`${before}${error.message}`);
+    setText(this.#parts.confirm, verdict === "approve" ? "Approve" : "Deny");
+    this.#parts.confirm.disabled = false;
+    if (error.status === 409) this.#over();
+  }
+
+  #tell(results, verdict, words) {
+    this.#sent(results.filter((result) => result.ok).map((result) => result.id), verdict, words);
   }
 
   /** Lost the race: there is nothing left to confirm. */
@@ -95,4 +158,10 @@ export class DecideDialog {
     setText(this.#parts.error, text);
     setHidden(this.#parts.error, !text);
   }
+}
+
+function chunks(ids) {
+  const found = [];
+  for (let start = 0; start < ids.length; start += PODS_AT_ONCE) found.push(ids.slice(start, start + PODS_AT_ONCE));
+  return found;
 }

@@ -3,9 +3,12 @@
  * frame, and each frame acknowledged after it is drawn (so a stalled page costs the server nothing).
  */
 import { ApiError } from "./api.js";
-import { applyFrame, applySnapshot, initialState } from "./store.js";
+import { tellPainted } from "./lib/painted.js";
+import { applyFrame, applyRest, applySnapshot, initialState } from "./store.js";
 
 const RETRY_MS = 1_000;
+/** Rows in the first and in each further piece of a topic's answer: the page opens with the first. */
+const PIECES = { waiting: { first: 300, rest: 2_000 } };
 
 export class LiveRun {
   #api;
@@ -95,10 +98,11 @@ export class LiveRun {
     this.#fetching.add(topic);
     const since = this.#state.last[topic];
     try {
-      const frame = await this.#api.get(topic, { since });
+      const frame = await this.#api.get(topic, { since, limit: PIECES[topic]?.first });
       if (frame.now !== undefined) this.#clock.sample(frame.now);
       const complete = since === undefined || frame.from === undefined || topic === "overview";
       this.#commit(topic, applySnapshot(this.#state, topic, frame, complete));
+      if (frame.more) this.#fetchRest(topic, since, frame.more);
     } catch (error) {
       this.#failed(topic, error);
       return;
@@ -111,10 +115,25 @@ export class LiveRun {
     if (this.#state.last[topic] > (since ?? -1) && this.#isBehind(topic)) this.#catchUp(topic);
   }
 
+  /** The rows that were not in the first piece, while frames are applied already. */
+  async #fetchRest(topic, since, more) {
+    let after = more;
+    while (after) {
+      try {
+        const frame = await this.#api.get(topic, { since, after, limit: PIECES[topic].rest });
+        this.#commit(topic, applyRest(this.#state, topic, frame));
+        after = frame.more;
+      } catch (error) {
+        this.#handlers.failed?.(topic, error);
+        if (isFinal(error)) return;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
   #failed(topic, error) {
     this.#handlers.failed?.(topic, error);
-    const final = error instanceof ApiError && error.status >= 400 && error.status < 500;
-    if (final) return;
+    if (isFinal(error)) return;
     setTimeout(() => {
       this.#fetching.delete(topic);
       this.#catchUp(topic);
@@ -134,8 +153,15 @@ export class LiveRun {
       this.#drawing = false;
       const topics = this.#changed;
       this.#changed = new Set();
+      const began = performance.now();
       if (topics.size) this.#handlers.change(this.#state.data, topics);
+      if (topics.size) tellPainted({ began, drawMs: performance.now() - began, topics: [...topics], data: this.#state.data });
       this.#acks.splice(0).forEach((ack) => this.#socket.send(ack));
     });
   }
+}
+
+/** The server understood the question and will not answer it: asking again would not help. */
+function isFinal(error) {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500;
 }

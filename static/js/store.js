@@ -39,6 +39,11 @@ export function applySnapshot(state, topic, frame, complete) {
   return withTopic(state, topic, seq, merge(topic, before, frame));
 }
 
+/** Further rows of an answer that came in pieces: they change nothing of what is drawn up to where. */
+export function applyRest(state, topic, frame) {
+  return { ...state, data: { ...state.data, [topic]: merge(topic, state.data[topic], frame) } };
+}
+
 /** A frame without `from` is the whole state of its topic. */
 function isState(frame) {
   return frame.from === undefined;
@@ -72,16 +77,30 @@ export function mergeCycles(before, frame) {
   };
 }
 
-/** Rows by id; of those that have ended only the latest are kept. */
+/**
+ * Rows by id; of those that have ended only the latest are kept. While pieces of the first answer
+ * are on their way, `loading` is how many wait in all, else null.
+ */
 export function mergeWaiting(before, frame) {
   const rows = new Map(before?.rows ?? []);
+  let ended = before?.ended ?? 0;
   for (const row of frame.pods) {
     const known = rows.get(row.id);
-    if (!known || known.commit_seq <= row.commit_seq) rows.set(row.id, row);
+    if (known && known.commit_seq > row.commit_seq) continue;
+    ended += Number(!isOpen(row)) - Number(known !== undefined && !isOpen(known));
+    rows.set(row.id, row);
   }
+  if (ended > MAX_ENDED) ended -= dropOldEnds(rows);
+  const loading = frame.more === undefined ? before?.loading ?? null : frame.more && frame.open;
+  return { rows, ended, loading, now: frame.now };
+}
+
+/** Only where there are too many: with 10,000 rows looking at each is most of a frame's cost. */
+function dropOldEnds(rows) {
   const ended = [...rows.values()].filter((row) => !isOpen(row)).sort(latestEndFirst);
-  for (const row of ended.slice(MAX_ENDED)) rows.delete(row.id);
-  return { rows, now: frame.now };
+  const dropped = ended.slice(MAX_ENDED);
+  for (const row of dropped) rows.delete(row.id);
+  return dropped.length;
 }
 
 export function latestEndFirst(a, b) {

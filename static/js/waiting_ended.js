@@ -2,7 +2,7 @@
 import { clockTime, waitState } from "./format.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "./lib/dom.js";
 import { isOpen, latestEndFirst } from "./store.js";
-import { endInWords } from "./waiting_groups.js";
+import { endInWords } from "./waiting_words.js";
 
 const SHOWN = 40;
 

@@ -24,10 +24,11 @@ test("only rows in view, and a few around them, are wanted", () => {
   same(visibleRange(rowOffsets([]), 0, 500), { start: 0, end: 0 });
 });
 
-function listOn(page, rows) {
+function listOn(page, rows, role = "list", told = () => {}) {
   const scroller = document.createElement("div");
   const sizer = document.createElement("div");
   sizer.dataset.sizer = "";
+  sizer.setAttribute("role", role);
   scroller.append(sizer);
   scroller.style.cssText = "height: 200px; overflow: auto; position: relative";
   page.append(scroller);
@@ -35,10 +36,11 @@ function listOn(page, rows) {
     create: () => document.createElement("button"),
     render: (element, index) => {
       element.textContent = rows[index];
+      told(index);
     },
     kind: () => "row",
     key: (index) => rows[index],
-    height: () => 20,
+    height: 20,
   });
   list.setCount(rows.length);
   return { list, scroller, sizer };
@@ -64,7 +66,62 @@ test("a row that stays keeps its element and the focus while rows before it go",
   list.setCount(rows.length);
   equal(document.activeElement, c);
   equal(c.textContent, "c");
-  same([...sizer.children].map((element) => element.textContent).sort(), ["c", "d"]);
+  same([...sizer.children].map((element) => element.textContent), ["c", "d"]);
+  scroller.remove();
+});
+
+test("rows stand in the document in their order, however they came into view", () => {
+  const rows = Array.from({ length: 1000 }, (_, i) => `row ${i}`);
+  const { list, scroller, sizer } = listOn(document.body, rows);
+  for (const top of [5000, 4900, 0, 9000, 8950]) {
+    scroller.scrollTop = top;
+    list.render();
+    const numbers = [...sizer.children].map((element) => Number(element.textContent.slice(4)));
+    same(numbers, [...numbers].sort((a, b) => a - b));
+  }
+  rows.reverse();
+  list.setCount(rows.length);
+  same([...sizer.children].map((element) => element.textContent), [...sizer.children].map((_, i) => rows[rows.indexOf(sizer.children[0].textContent) + i]));
+  scroller.remove();
+});
+
+test("a row with the focus stays while it is scrolled away, and after the rows changed their order", () => {
+  const rows = Array.from({ length: 1000 }, (_, i) => `row ${i}`);
+  const { list, scroller, sizer } = listOn(document.body, rows);
+  const third = sizer.children[2];
+  third.focus();
+  scroller.scrollTop = 10_000;
+  list.render();
+  equal(document.activeElement, third);
+  equal(sizer.firstElementChild, third);
+  rows.reverse();
+  list.setCount(rows.length);
+  equal(document.activeElement, third);
+  equal(third.textContent, "row 2");
+  equal(list.indexOf(third), 997);
+  scroller.remove();
+});
+
+test("rows of a table tell their number among all", () => {
+  const rows = Array.from({ length: 10_000 }, (_, i) => `row ${i}`);
+  const { list, scroller, sizer } = listOn(document.body, rows, "table");
+  scroller.scrollTop = 100_000;
+  list.render();
+  equal(sizer.getAttribute("aria-rowcount"), "10000");
+  for (const element of sizer.children) equal(element.getAttribute("aria-rowindex"), String(1 + rows.indexOf(element.textContent)));
+  scroller.remove();
+});
+
+test("scrolling draws only the rows that come into view", () => {
+  const rows = Array.from({ length: 10_000 }, (_, i) => `row ${i}`);
+  let drawn = 0;
+  const { scroller } = listOn(document.body, rows, "list", () => {
+    drawn += 1;
+  });
+  drawn = 0;
+  scroller.scrollTop = 40;
+  scroller.dispatchEvent(new Event("scroll"));
+  equal(drawn, 2);
   scroller.remove();
 });
 

@@ -1,7 +1,7 @@
 import { Api, ApiError } from "/static/js/api.js";
 import { ServerClock } from "/static/js/clock.js";
 import { LiveRun } from "/static/js/live.js";
-import { cycleRow } from "./builders.js";
+import { cycleRow, waitingRow } from "./builders.js";
 import { equal, ok, same, test } from "./harness.js";
 
 const frame = (from, seq, ...rows) => ({ type: "cycles", from, seq, cycles: rows, skipped: 0 });
@@ -112,4 +112,34 @@ test("a POST carries the CSRF token and JSON, and empty parameters are left out"
   equal(calls[0][1].headers["X-CSRFToken"], "secret");
   equal(calls[0][1].body, '{"action":"pause"}');
   equal(calls[1][0], "/api/runs/1/cycles?limit=5");
+});
+
+test("an answer in pieces is drawn with the first, goes on, and stays true for the first one's number", async () => {
+  const asked = [];
+  const drawnRows = [];
+  const pieces = [
+    { type: "waiting", from: 0, seq: 5, now: 1, pods: [waitingRow(1)], more: 1, open: 3 },
+    { type: "waiting", from: 0, seq: 9, now: 1, pods: [waitingRow(2)], more: 2, open: 3 },
+    new ApiError(0),
+    { type: "waiting", from: 0, seq: 9, now: 1, pods: [waitingRow(3)], more: null, open: 3 },
+  ];
+  const api = {
+    get: async (topic, { after, limit }) => {
+      asked.push([after, limit]);
+      const answer = pieces.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  };
+  const handlers = { change: ({ waiting }) => drawnRows.push([waiting.rows.size, waiting.loading]), status: () => {}, failed: () => {} };
+  const live = new LiveRun({ api, clock: new ServerClock(), topics: ["waiting"], handlers });
+  const sent = [];
+  live.start({ connect: () => {}, send: (message) => sent.push(message) });
+  await drawn();
+  live.socketHandlers().json({ type: "waiting", from: 5, seq: 6, now: 2, pods: [waitingRow(1, { state: "sent", commit_seq: 6 })] });
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  same(asked, [[undefined, 300], [1, 2000], [2, 2000], [2, 2000]]);
+  same(drawnRows.at(-1), [3, null]);
+  equal(live.data.waiting.rows.get(1).state, "sent");
+  same(sent, [{ ack: 6, topic: "waiting" }]);
 });

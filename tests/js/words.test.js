@@ -6,7 +6,7 @@ import { matches, mergeRows } from "/static/js/decision_list.js";
 import { age, amount, camelBreaks, count, countdown, milliseconds, percent } from "/static/js/format.js";
 import { actionsFor, noteFor, stateWord } from "/static/js/run_controls.js";
 import { reconnectDelay, LONGEST_DELAY_MS } from "/static/js/socket.js";
-import { endInWords, resultInWords, sentInWords, waitingItems } from "/static/js/waiting_groups.js";
+import { endInWords, resultInWords, sentInWords } from "/static/js/waiting_words.js";
 import { cycleRow, waitingRow } from "./builders.js";
 import { equal, ok, same, test } from "./harness.js";
 
@@ -100,35 +100,6 @@ test("a run that does not run says so, and why", () => {
   ok(noteFor({ state: "stopped", desired: "stopped" }).startsWith("The scheduler is stopped"));
   ok(noteFor({ state: "failed", desired: "running", message: "no such plugin" }).includes("no such plugin"));
   ok(noteFor({ state: "running", desired: "running", lease: { fresh: false } }).includes("does not answer"));
-});
-
-test("waiting rows are grouped by gang, the earliest deadline first, single pods last", () => {
-  const rows = [
-    waitingRow(1, { deadline: 5 }),
-    waitingRow(2, { pod_group: "ns/b", group_min_member: 3, deadline: 90 }),
-    waitingRow(3, { pod_group: "ns/a", group_min_member: 2, deadline: 40 }),
-    waitingRow(4, { pod_group: "ns/a", group_min_member: 2, deadline: 30, state: "sent" }),
-    waitingRow(5, { state: "allowed" }),
-  ];
-  const items = waitingItems(rows);
-  same(items.map(({ key }) => key), ["gang:ns/a", "pod:3", "pod:4", "gang:ns/b", "pod:2", "pod:1"]);
-  const [{ gang }] = items;
-  same([gang.waiting, gang.minMember, gang.deadline, gang.undecided], [2, 2, 30, 1]);
-});
-
-test("a filter keeps a gang's numbers and hides what does not match", () => {
-  const rows = [waitingRow(1, { pod_group: "ns/a" }), waitingRow(2, { pod_group: "ns/a" }), waitingRow(3, { requested_by: "Ada" })];
-  const items = waitingItems(rows, "p2");
-  same(items.map(({ key }) => key), ["gang:ns/a", "pod:2"]);
-  equal(items[0].gang.waiting, 2);
-  same(waitingItems(rows, "ada").map(({ key }) => key), ["pod:3"]);
-});
-
-test("ten thousand waiting rows are arranged within 200 ms", () => {
-  const rows = Array.from({ length: 10_000 }, (_, i) => waitingRow(i, { pod_group: `ns/g${i % 700}`, deadline: i % 91 }));
-  const start = performance.now();
-  equal(waitingItems(rows).length, 10_700);
-  ok(performance.now() - start < 200, "less than 200 ms");
 });
 
 test("an end names who, and the comment", () => {

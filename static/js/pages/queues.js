@@ -7,6 +7,8 @@ import { VirtualList } from "../virtual_list.js";
 
 const ROW_HEIGHT = 50;
 const TICK_MS = 200;
+/** Rows are asked for once the list has rested this long: a fling goes by fifty ranges. */
+const REST_MS = 80;
 const OVER = "now";
 
 class QueueSection {
@@ -15,6 +17,8 @@ class QueueSection {
   #rows = new QueueRows();
   #list;
   #shell;
+  #inView = { start: 0, end: 0 };
+  #resting = 0;
 
   constructor(section, shell) {
     this.#name = section.dataset.queue;
@@ -25,8 +29,8 @@ class QueueSection {
       render: (row, index) => this.#render(row, index),
       kind: () => "pod",
       key: (index) => this.#rows.get(index)?.uid ?? `#${index}`,
-      height: () => ROW_HEIGHT,
-      range: (start, end) => this.#fill(start, end),
+      height: ROW_HEIGHT,
+      range: (start, end) => this.#moved(start, end),
     });
   }
 
@@ -40,6 +44,17 @@ class QueueSection {
 
   tick() {
     if (this.#rows.total) this.#list.render();
+  }
+
+  #moved(start, end) {
+    const same = start === this.#inView.start && end === this.#inView.end;
+    if (same && this.#resting) return;
+    this.#inView = { start, end };
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
+      this.#resting = 0;
+      this.#fill(start, end);
+    }, REST_MS);
   }
 
   async #fill(start, end) {

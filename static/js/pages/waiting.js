@@ -2,11 +2,13 @@
 import { DecideDialog } from "../decide_dialog.js";
 import { amount, count, countdown, plural } from "../format.js";
 import { debounce, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
+import { Selection } from "../selection.js";
+import { SelectionBar, setCheckbox } from "../selection_bar.js";
 import { startRunPage } from "../shell.js";
-import { isOpen } from "../store.js";
 import { VirtualList } from "../virtual_list.js";
 import { drawEnded } from "../waiting_ended.js";
-import { pendingInWords, sentInWords, waitingItems } from "../waiting_groups.js";
+import { WaitingIndex } from "../waiting_index.js";
+import { pendingInWords, sentInWords } from "../waiting_words.js";
 
 const HEIGHTS = { wide: { gang: 56, pod: 46 }, narrow: { gang: 132, pod: 142 } };
 const NARROW = matchMedia("(max-width: 52rem)");
@@ -18,16 +20,19 @@ class WaitingPage {
   #shell;
   #list;
   #dialog;
+  #bar;
   #items = [];
-  #rows = new Map();
+  #index = new WaitingIndex();
+  #selection = new Selection();
   #sent = new Map();
+  #loading = null;
   #filter = one("#waiting-filter");
 
   start() {
     this.#shell = startRunPage({
       topics: ["waiting"],
       change: (data, topics) => {
-        if (topics.has("waiting")) this.#show(data.waiting.rows);
+        if (topics.has("waiting")) this.#show(data.waiting);
       },
     });
     this.#dialog = new DecideDialog(one("#decide-dialog"), this.#shell.api, (ids, verdict, words) => this.#decided(ids, verdict, words));
@@ -38,6 +43,7 @@ class WaitingPage {
       key: (index) => this.#items[index].key,
       height: (index) => HEIGHTS[NARROW.matches ? "narrow" : "wide"][this.#items[index].kind],
     });
+    if (this.#shell.page.mayDecide) this.#startBar();
     this.#filter.addEventListener("input", debounce(() => this.#arrange(), TYPING_MS));
     NARROW.addEventListener("change", () => this.#arrange());
     setInterval(() => {
@@ -45,28 +51,78 @@ class WaitingPage {
     }, TICK_MS);
   }
 
-  #show(rows) {
-    this.#rows = rows;
+  #startBar() {
+    this.#bar = new SelectionBar(one("#selection-bar"), {
+      all: (chosen) => this.#choose(this.#shownIds(), chosen),
+      approve: () => this.#dialog.forSelection(this.#chosenRows().filter((row) => row.needs_approval), "approve"),
+      deny: () => this.#dialog.forSelection(this.#chosenRows(), "deny"),
+      clear: () => {
+        this.#selection.clear();
+        this.#redraw();
+      },
+    });
+  }
+
+  #show({ rows, loading }) {
+    this.#loading = loading;
     for (const [id, sent] of this.#sent) {
       const row = rows.get(id);
       if (!row || row.commit_seq > sent.commit || row.state !== "waiting") this.#sent.delete(id);
     }
+    this.#index.sync(rows);
     this.#arrange();
     drawEnded(rows.values(), this.#shell.page.base);
   }
 
   #arrange() {
-    this.#items = waitingItems(this.#rows.values(), this.#filter.value);
-    const open = [...this.#rows.values()].filter(isOpen).length;
-    const gangs = new Set([...this.#rows.values()].filter((row) => isOpen(row) && row.pod_group).map((row) => row.pod_group)).size;
-    setText(one("#waiting-note"), open ? [plural(open, "pod"), gangs ? plural(gangs, "gang") : ""].filter(Boolean).join(", ") : "");
+    this.#items = this.#index.items(this.#filter.value);
+    const { pods, gangs } = this.#index;
+    setText(one("#waiting-note"), noteOf(pods, gangs, this.#loading));
     const empty = one("#waiting-empty");
     setHidden(one("#waiting-list"), this.#items.length === 0);
     setHidden(empty, this.#items.length > 0);
-    if (open) setText(parts(empty).title, "Nothing matches the filter");
-    else setText(parts(empty).title, "Nobody waits");
-    setHidden(parts(empty).text, open > 0);
+    setText(parts(empty).title, pods ? "Nothing matches the filter" : "Nobody waits");
+    setHidden(parts(empty).text, pods > 0);
+    this.#selection.prune((id) => this.#mayChoose(this.#index.row(id)));
     this.#list.setCount(this.#items.length);
+    this.#showBar();
+  }
+
+  #redraw() {
+    this.#list.render();
+    this.#showBar();
+  }
+
+  #showBar() {
+    if (!this.#bar) return;
+    const ids = this.#shownIds();
+    this.#bar.show({
+      shown: ids.length,
+      filtered: this.#filter.value.trim() !== "",
+      state: this.#selection.of(ids),
+      chosen: this.#selection.size,
+      approvable: this.#chosenRows().filter((row) => row.needs_approval).length,
+    });
+  }
+
+  /** A person can decide on it, and nobody has yet. */
+  #mayChoose(row) {
+    return row !== undefined && row.state === "waiting" && !this.#sent.has(row.id);
+  }
+
+  #shownIds() {
+    const ids = [];
+    for (const { kind, row } of this.#items) if (kind === "pod" && this.#mayChoose(row)) ids.push(row.id);
+    return ids;
+  }
+
+  #chosenRows() {
+    return this.#selection.ids.map((id) => this.#index.row(id)).filter((row) => this.#mayChoose(row));
+  }
+
+  #choose(ids, chosen) {
+    this.#selection.set(ids, chosen);
+    this.#redraw();
   }
 
   #create(kind) {
@@ -74,12 +130,20 @@ class WaitingPage {
     const text = parts(element);
     if (!this.#shell.page.mayDecide) {
       text.actions.remove();
+      text.choose.parentElement.remove();
       return element;
     }
     const item = () => this.#items.find(({ key }) => key === element.dataset.key);
     text.approve.addEventListener("click", () => this.#ask(item(), "approve"));
     text.deny.addEventListener("click", () => this.#ask(item(), "deny"));
+    text.choose.addEventListener("change", () => this.#choose(this.#idsOf(item()), text.choose.checked));
     return element;
+  }
+
+  /** Of a pod, or of a whole gang, whatever of it the filter shows. */
+  #idsOf(item) {
+    const rows = item?.kind === "gang" ? item.gang.rows : item ? [item.row] : [];
+    return rows.filter((row) => this.#mayChoose(row)).map(({ id }) => id);
   }
 
   #ask(item, verdict) {
@@ -90,16 +154,24 @@ class WaitingPage {
 
   /** The server took it; the scheduler has yet to apply it, and a frame will tell what came. */
   #decided(ids, verdict, words) {
-    for (const id of ids) this.#sent.set(id, { verdict, commit: this.#rows.get(id)?.commit_seq ?? 0 });
+    for (const id of ids) this.#sent.set(id, { verdict, commit: this.#index.row(id)?.commit_seq ?? 0 });
+    this.#selection.set(ids, false);
     if (words) this.#shell.notices.set("decided", { text: words, action: { label: "Dismiss", run: () => this.#shell.notices.clear("decided") } });
     else this.#shell.notices.clear("decided");
-    this.#list.render();
+    this.#redraw();
   }
 
   #render(element, item) {
     element.dataset.key = item.key;
     if (item.kind === "gang") this.#renderGang(element, item.gang);
     else this.#renderPod(element, item);
+    const { choose } = parts(element);
+    if (!choose) return;
+    const ids = this.#idsOf(item);
+    const state = this.#selection.of(ids);
+    setCheckbox(choose, state);
+    choose.disabled = ids.length === 0;
+    element.classList.toggle("wait-chosen", state === "all");
   }
 
   #renderGang(element, gang) {
@@ -111,9 +183,9 @@ class WaitingPage {
     text.fill.style.width = `${gang.minMember ? Math.min(100, (100 * gang.waiting) / gang.minMember) : 100}%`;
     element.classList.toggle("gang-full", full);
     this.#renderLeft(text.left, gang.deadline);
-    const undecided = gang.rows.some((row) => row.state === "waiting" && !this.#sent.has(row.id));
+    const undecided = gang.rows.some((row) => this.#mayChoose(row));
     this.#renderActions(text, undecided, gang.needsApproval, undecided ? "" : "decided");
-    nameButtons(text, `the gang ${gang.name}`);
+    nameControls(text, `the gang ${gang.name}`);
   }
 
   #renderPod(element, { row, gang }) {
@@ -129,7 +201,7 @@ class WaitingPage {
     const mine = this.#sent.get(row.id);
     const sent = mine ? `${mine.verdict === "approve" ? "approval" : "denial"} sent` : row.state === "sent" ? sentInWords(row) : "";
     this.#renderActions(text, !sent, row.needs_approval, sent);
-    nameButtons(text, row.pod);
+    nameControls(text, row.pod);
   }
 
   /** A pod that waits for its gang alone can be denied; there is nothing to approve. */
@@ -149,9 +221,17 @@ class WaitingPage {
   }
 }
 
-function nameButtons(text, what) {
+/** "10,000 pods, 40 gangs", and how many are here while the rest is on its way. */
+function noteOf(pods, gangs, loading) {
+  const here = [pods || loading ? plural(loading ?? pods, "pod") : "", gangs ? plural(gangs, "gang") : ""];
+  if (loading) here.push(`${count(pods)} loaded so far`);
+  return here.filter(Boolean).join(", ");
+}
+
+function nameControls(text, what) {
   text.approve?.setAttribute("aria-label", `Approve ${what}`);
   text.deny?.setAttribute("aria-label", `Deny ${what}`);
+  text.choose?.setAttribute("aria-label", `Select ${what}`);
 }
 
 function requestsInWords(row) {

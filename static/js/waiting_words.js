@@ -1,0 +1,40 @@
+/** What the waiting page says of a row, of an end and of a click. Pure. */
+
+/** The Permit plugin that a person answers. */
+const APPROVER = "ManualApproval";
+
+/** "Coscheduling, ManualApproval": who has not allowed yet. */
+export function pendingInWords(row) {
+  return row.pending.map(({ plugin }) => plugin).join(", ");
+}
+
+/** What came of it and by whom: "denied by grace: not on a Friday". */
+export function endInWords(row) {
+  const { decision } = row;
+  const person = decision ? `${decision.verdict === "approve" ? "approved" : "denied"} by ${decision.user}` : "";
+  const comment = decision?.comment ? `: ${decision.comment}` : "";
+  const by = row.resolved_by && !row.resolved_by.startsWith("user:") ? row.resolved_by : "";
+  const told = person ? person + comment : by;
+  if (!row.message || row.message.includes(told)) return row.message || told;
+  return told ? `${told}; ${row.message}` : row.message;
+}
+
+/** The line shown instead of buttons while a decision is on its way. */
+export function sentInWords(row) {
+  const { decision } = row;
+  if (!decision) return "sent";
+  const applied = decision.verdict === "approve" && row.pending.length > 0 && !row.pending.some(({ plugin }) => plugin === APPROVER);
+  if (applied) return `approved by ${decision.user}`;
+  return `${decision.verdict === "approve" ? "approval" : "denial"} by ${decision.user} sent`;
+}
+
+/** What a POST's results (200 or 409) mean for the person who clicked: {done, text}. */
+export function resultInWords(results, verdict) {
+  const done = results.filter((result) => result.ok).length;
+  const failed = results.filter((result) => !result.ok);
+  if (failed.length === 0) return { done, text: "" };
+  const reasons = [...new Set(failed.map((result) => result.message))].slice(0, 3).join(" ");
+  const word = verdict === "approve" ? "approved" : "denied";
+  if (done === 0) return { done, text: reasons || "Too late." };
+  return { done, text: `${done} of ${results.length} were ${word}; the others could not be: ${reasons}` };
+}
