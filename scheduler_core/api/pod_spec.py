@@ -154,8 +154,10 @@ class PodStatus:
             resize_infeasible=any(
                 c.type == "PodResizePending" and c.reason == "Infeasible" for c in conditions
             ),
-            reports_resources=bool(
-                containers or init_containers or whole.requests is not None or whole.allocated
+            # Without what is requested now, nothing that is allocated is looked at.
+            reports_resources=any(
+                found.requests is not None
+                for found in (whole, *containers.values(), *init_containers.values())
             ),
         )
 

@@ -70,6 +70,9 @@ def assigned_requests(pod: Pod) -> Mapping[str, int]:
     kept = pod._assigned_requests
     if kept is None:
         kept = _amounts(_requests(pod, _NO_DEFAULTS, use_status=True))
+        asked = pod_requests(pod)
+        if kept == asked:  # no resize under way: one mapping for all such pods
+            kept = asked
         object.__setattr__(pod, "_assigned_requests", kept)
     return kept
 

@@ -80,6 +80,16 @@ def test_requests_that_the_kubelet_reports_are_the_pods_own() -> None:
     assert pod_requests(grown) == {"cpu": 1000}
 
 
+def test_a_kubelet_that_reports_what_was_asked_for_changes_nothing() -> None:
+    plain = make_pod("a").req(cpu="1").obj()
+    reported = make_pod("b").req(cpu="1").container_status("c0", requests={"cpu": "1"}).obj()
+    allocated = make_pod("c").req(cpu="1").container_status("c0", allocated={"cpu": "9"}).obj()
+    assert reported.status.reports_resources
+    assert not allocated.status.reports_resources
+    for pod in (reported, allocated):
+        assert assigned_requests(pod) is assigned_requests(plain)
+
+
 def test_faults_are_told_every_time() -> None:
     raw = make_pod("a").req(cpu="lots").raw()
     for _ in range(2):
