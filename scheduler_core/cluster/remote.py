@@ -1,6 +1,7 @@
 """A sandbox across processes: its owner serves it, everyone else connects.
 
-See `remote_server` and `remote_client`; the words they exchange are in `wire`.
+See `remote_server` and `remote_client` (over `connections`); the words they exchange are in
+`wire`.
 """
 
 from __future__ import annotations

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
-import select
-import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, Final, Literal
 
 from scheduler_core.ports import (
     ApiError,
@@ -22,9 +20,10 @@ from scheduler_core.ports import (
     WatchEvent,
 )
 
-from .errors import unavailable
+from .connections import Connections, Line
 from .objects import clone, key_of, name_of, namespace_of
-from .wire import LONGEST_LINE, decode, encode, error_of, not_running
+from .sharing import Sharing
+from .wire import error_of
 
 __all__ = ["RemoteSandbox"]
 
@@ -47,13 +46,15 @@ class RemoteSandbox:
         self, socket_path: str | Path, *, actor: str = "remote", timeout: float = 30.0
     ) -> None:
         self.actor = actor
-        self._connections = _Connections(Path(socket_path), timeout)
+        self._connections = Connections(Path(socket_path), timeout)
+        self._sharing = Sharing()
 
     def as_actor(self, actor: str) -> RemoteSandbox:
         """The same sandbox, acting in this name."""
         view = RemoteSandbox.__new__(RemoteSandbox)
         view.actor = actor
         view._connections = self._connections
+        view._sharing = self._sharing
         return view
 
     def close(self) -> None:
@@ -91,14 +92,21 @@ class RemoteSandbox:
         field_selector: str = "",
     ) -> tuple[ObjectList, str]:
         """The list, and the identity of the store that it is of."""
-        found = self._call(
+        request = self._request(
             "list",
             kind=kind,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
         )
-        return ObjectList(found["items"], found["resource_version"]), str(found["store"])
+        items: Sequence[Json]
+        read = partial(_with_items, share=self.share)
+        found, items = self._connections.call(request, read)
+        return ObjectList(items, found["resource_version"]), str(found["store"])
+
+    def share(self, obj: Json) -> Json:
+        """`obj`, with the parts that it has in common with others kept once."""
+        return self._sharing.of(obj)
 
     def create(self, kind: str, obj: Json) -> Json:
         found: Json = self._call("create", kind=kind, object=clone(obj))
@@ -189,103 +197,21 @@ class RemoteSandbox:
             log.debug("an event was not recorded", exc_info=True)
 
     def _call(self, op: str, **arguments: Any) -> Any:
-        return self._connections.call({"op": op, "actor": self.actor, "args": arguments})
+        return self._connections.call(self._request(op, **arguments), _whole)
+
+    def _request(self, op: str, **arguments: Any) -> Json:
+        return {"op": op, "actor": self.actor, "args": arguments}
 
 
-class _Line:
-    """One connection."""
-
-    def __init__(self, path: Path, timeout: float) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(timeout)
-        try:
-            self._socket.connect(os.fspath(path))
-        except OSError as error:
-            self._socket.close()
-            raise not_running() from error
-        self._reader: BinaryIO = self._socket.makefile("rb")
-
-    def send(self, document: Json) -> None:
-        self._socket.sendall(encode(document))
-
-    def receive(self) -> Json:
-        """Raises:
-        OSError: the other side went away, or says nothing for too long (TimeoutError).
-        """
-        line = self._reader.readline(LONGEST_LINE)
-        if not line.endswith(b"\n"):
-            raise ConnectionResetError("the sandbox closed the connection")
-        return decode(line)
-
-    def silence(self, seconds: float) -> None:
-        """How long the other side may say nothing from now on."""
-        self._socket.settimeout(seconds)
-
-    @property
-    def is_idle(self) -> bool:
-        """Still open, as far as it can be told; an idle line has nothing to read."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
-
-    def close(self) -> None:
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            log.debug("the connection was gone already")
-        self._reader.close()
-        self._socket.close()
+def _with_items(line: Line, found: Json, share: Callable[[Json], Json]) -> tuple[Json, list[Json]]:
+    items: list[Json] = []
+    while len(items) < found["count"]:
+        items += map(share, line.receive()["items"])
+    return found, items
 
 
-class _Connections:
-    """Idle connections, and how to ask one question over one of them."""
-
-    def __init__(self, path: Path, timeout: float) -> None:
-        self._path = path
-        self._timeout = timeout
-        self._lock = threading.Lock()
-        self._idle: list[_Line] = []
-
-    def open(self) -> _Line:
-        return _Line(self._path, self._timeout)
-
-    def call(self, request: Json) -> Any:
-        line = self._take()
-        try:
-            line.send(request)
-            answer = line.receive()
-        except TimeoutError as error:
-            line.close()
-            why = f"the sandbox did not answer within {self._timeout:g} s"
-            raise ApiError(504, "Timeout", why) from error
-        except OSError as error:
-            line.close()
-            # It went away in the middle: whether the request was carried out is not known.
-            raise unavailable(f"the connection to the sandbox broke: {error}") from error
-        except BaseException:
-            line.close()
-            raise
-        with self._lock:
-            self._idle.append(line)
-        if "error" in answer:
-            raise error_of(answer["error"])
-        return answer.get("ok")
-
-    def close(self) -> None:
-        with self._lock:
-            lines, self._idle = self._idle, []
-        for line in lines:
-            line.close()
-
-    def _take(self) -> _Line:
-        while True:
-            with self._lock:
-                line = self._idle.pop() if self._idle else None
-            if line is None:
-                return self.open()
-            if line.is_idle:
-                return line
-            line.close()
+def _whole(line: Line, answer: Any) -> Any:
+    return answer
 
 
 class _RemoteWatch:
@@ -294,7 +220,7 @@ class _RemoteWatch:
     def __init__(
         self,
         cluster: RemoteSandbox,
-        connections: _Connections,
+        connections: Connections,
         kind: str,
         sink: Callable[[WatchEvent], None],
     ) -> None:
@@ -307,7 +233,7 @@ class _RemoteWatch:
         self._store = ""
         self._lock = threading.RLock()  # held while the sink is told
         self._stopped = threading.Event()
-        self._line: _Line | None = None
+        self._line: Line | None = None
         self._thread = threading.Thread(target=self._run, name=f"watch-{kind}", daemon=True)
 
     def start(self) -> None:
@@ -387,7 +313,7 @@ class _RemoteWatch:
     def _hear(self, event: Json) -> None:
         with self._lock:
             if event["type"] != "BOOKMARK":
-                obj = event["object"]
+                obj = self._cluster.share(event["object"])
                 self._tell(event["type"], key_of(namespace_of(obj), name_of(obj)), obj)
             self._version = int(event["resource_version"])
 

@@ -19,7 +19,7 @@ from scheduler_core.ports import ApiError, Gone, Json, PodCondition
 from .errors import bad_request
 from .sandbox import ActingView, SandboxCluster
 from .watch import StreamEvent
-from .wire import LONGEST_LINE, decode, encode, error_document
+from .wire import ITEMS_A_LINE, LONGEST_LINE, decode, encode, error_document
 
 __all__ = ["SandboxServer"]
 
@@ -91,6 +91,10 @@ class SandboxServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def acting(self, request: Json) -> ActingView:
+        """The cluster in the name of who asks."""
+        return self.cluster.as_actor(str(request.get("actor") or "remote"))
 
     @property
     def clients(self) -> int:
@@ -170,15 +174,21 @@ class _Connection(socketserver.StreamRequestHandler):
             answer = self._answer(owner, line)
             if answer is None:
                 return
+            items = answer.pop("items", ())
             self.wfile.write(encode(answer))
+            for start in range(0, len(items), ITEMS_A_LINE):
+                self.wfile.write(encode({"items": items[start : start + ITEMS_A_LINE]}))
 
     def _answer(self, owner: SandboxServer, line: bytes) -> Json | None:
-        """What to say to a request; None once it was a watch, after which nothing is said."""
+        """What to say to a request, with the items to say after it; None once it was a watch,
+        after which nothing is said."""
         try:
             request = decode(line)
             if request.get("op") == "watch":
                 self._watch(owner, _arguments(request))
                 return None
+            if request.get("op") == "list":
+                return _list(owner.acting(request), _arguments(request))
             return {"ok": _perform(owner, request)}
         except ApiError as error:
             return {"error": error_document(error)}
@@ -255,7 +265,7 @@ def _perform(owner: SandboxServer, request: Json) -> Any:
     operation = _OPERATIONS.get(name)
     if operation is None:
         raise bad_request(f"unknown operation {name!r}")
-    return operation(owner.cluster.as_actor(str(request.get("actor") or "remote")), arguments)
+    return operation(owner.acting(request), arguments)
 
 
 def _text(arguments: Json, key: str, default: str | None = None) -> str:
@@ -277,18 +287,20 @@ def _name(arguments: Json) -> tuple[str, str]:
 
 
 def _list(view: ActingView, arguments: Json) -> Json:
-    """The list, and which store it is of: a client resumes a watch with both."""
+    """An answer: how long the list is and of which store, which is what a client resumes a watch
+    with; and the items."""
     found = view.list(
         _text(arguments, "kind"),
         arguments.get("namespace"),
         _text(arguments, "label_selector", ""),
         _text(arguments, "field_selector", ""),
     )
-    return {
-        "items": list(found.items),
+    about = {
+        "count": len(found.items),
         "resource_version": found.resource_version,
         "store": view.get("Namespace", "", "kube-system")["metadata"]["uid"],
     }
+    return {"ok": about, "items": found.items}
 
 
 def _create_all(view: ActingView, arguments: Json) -> list[Json]:
@@ -335,7 +347,6 @@ def _emit_event(view: ActingView, arguments: Json) -> None:
 _OPERATIONS: Final[Mapping[str, Callable[[ActingView, Json], Any]]] = MappingProxyType(
     {
         "get": lambda view, a: view.get(_text(a, "kind"), *_name(a)),
-        "list": _list,
         "create": lambda view, a: view.create(_text(a, "kind"), _object(a, "object")),
         "create_all": _create_all,
         "update": lambda view, a: view.update(

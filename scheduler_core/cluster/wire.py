@@ -1,7 +1,9 @@
 """How a sandbox and its clients speak over a socket: one JSON document a line.
 
 A request is `{"op": NAME, "actor": NAME, "args": {...}}`, its answer `{"ok": ...}` or
-`{"error": {code, reason, message, causes}}`. After `watch` the connection carries events
+`{"error": {code, reason, message, causes}}`. The answer to `list` says how many items there are
+and is followed by lists of them, some on each line, so that nobody has to hold the text of a large
+cluster at once. After `watch` the connection carries events
 `{"type", "kind", "object", "resource_version"}` alone, until one side closes it.
 """
 
@@ -15,6 +17,7 @@ from scheduler_core.ports import AlreadyExists, ApiError, Conflict, Gone, Json, 
 from .errors import bad_request, unavailable
 
 __all__ = [
+    "ITEMS_A_LINE",
     "LONGEST_LINE",
     "NOT_RUNNING",
     "decode",
@@ -26,6 +29,8 @@ __all__ = [
 
 #: bytes of one request or answer
 LONGEST_LINE: Final = 256 * 1024 * 1024
+#: items on one line of a list
+ITEMS_A_LINE: Final = 500
 NOT_RUNNING: Final = "sandbox is not running"
 
 _CLASSES: Final[dict[str, type[ApiError]]] = {

@@ -7,10 +7,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scheduler_core.clock import VirtualClock
+from scheduler_core.cluster import remote_server, wire
 from scheduler_core.cluster.journal import MemoryJournal
 from scheduler_core.cluster.remote import RemoteSandbox, SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
@@ -299,3 +301,56 @@ def test_a_heartbeat_keeps_a_quiet_watch_young(
         eventually(lambda: ("ADDED", "web") in sink.seen)
         watch.stop()
     assert sink.seen == [("SYNCED", ""), ("ADDED", "first"), ("ADDED", "web")]
+
+
+def test_a_list_longer_than_a_line(
+    sandbox: SandboxCluster, path: Path, remote: RemoteSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its items come in several lines, whole and in order, and the connection serves on."""
+    monkeypatch.setattr(remote_server, "ITEMS_A_LINE", 2)
+    sink = Recorder()
+    with SandboxServer(sandbox, path):
+        for index in range(5):
+            sandbox.create("Pod", pod(f"p{index}"))
+        assert list(remote.list("Pod").items) == list(sandbox.list("Pod").items)
+        assert list(remote.list("PodGroup").items) == []
+        assert remote.get("Pod", "default", "p4")["metadata"]["name"] == "p4"
+        watch = remote.list_watch("Pod", sink)
+        watch.stop()
+    assert sink.seen == [*(("ADDED", f"p{index}") for index in range(5)), ("SYNCED", "")]
+
+
+def test_a_list_that_breaks_off_is_an_error(
+    path: Path, remote: RemoteSandbox, sandbox: SandboxCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_server, "ITEMS_A_LINE", 1)
+
+    def encode(document: Any) -> bytes:
+        if document.get("items"):
+            raise OSError("the owner died")
+        return wire.encode(document)
+
+    with SandboxServer(sandbox, path):
+        sandbox.create("Pod", pod("a"))
+        with monkeypatch.context() as broken:
+            broken.setattr(remote_server, "encode", encode)
+            with pytest.raises(ApiError, match="the connection to the sandbox broke") as failed:
+                remote.list("Pod")
+        assert failed.value.code == 503
+        assert len(remote.list("Pod").items) == 1
+
+
+def test_what_was_received_shares_its_equal_parts(
+    sandbox: SandboxCluster, path: Path, remote: RemoteSandbox
+) -> None:
+    sink = Recorder()
+    with SandboxServer(sandbox, path):
+        for name in "ab":
+            sandbox.create("Pod", pod(name))
+        one, other = remote.list("Pod").items
+        assert one["spec"] is other["spec"]
+        watch = remote.list_watch("Pod", sink)
+        sandbox.create("Pod", pod("c"))
+        eventually(lambda: ("ADDED", "c") in sink.seen)
+        watch.stop()
+    assert sink.events[-1].object["spec"] is one["spec"]
