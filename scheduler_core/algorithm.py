@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
 import numpy as np
@@ -53,10 +54,10 @@ class SeededRandom:
     """Uniformly random from a seed."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self._random = np.random.default_rng(seed)
+        self._random = Random(seed)  # noqa: S311 - not for secrets
 
     def choose(self, names: Sequence[str], rows: Rows) -> int:
-        return int(rows[self._random.integers(len(rows))])
+        return int(rows[self._random.randrange(len(rows))])
 
 
 @dataclass(slots=True)
@@ -213,7 +214,7 @@ class SchedulingAlgorithm:
         total = columns.total
         best = int(total.argmax())
         highest = int(total[best])
-        tied = np.flatnonzero(total == highest)
+        tied = (total == highest).nonzero()[0]
         found.choose(best if len(tied) == 1 else self._tie_breaker.choose(found.names, tied))
         found.ties = len(tied)
         found.best_total = highest

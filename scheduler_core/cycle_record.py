@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 from time import perf_counter
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +80,7 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
 
 
 def _rejections_when_read(result: ScheduleResult | None) -> Sequence[Rejection]:
-    if result is None or (result.statuses is not None and result.statuses.all_success):
+    if result is None or len(result.feasible) == result.size:
         return ()
     return Deferred(partial(rejections, result.statuses, result.status, result.size))
 
@@ -86,7 +88,37 @@ def _rejections_when_read(result: ScheduleResult | None) -> Sequence[Rejection]:
 def _best_when_read(result: ScheduleResult | None) -> Sequence[NodeScores]:
     if result is None or result.columns is None:
         return ()
-    return Deferred(partial(best_nodes, result.columns, result.names, result.row))
+    return BestNodes(result.columns, result.names, result.row)
+
+
+class BestNodes(Deferred[NodeScores]):
+    """``best_nodes`` when they are read; the first ones cost less than all of them."""
+
+    __slots__ = ("_chosen", "_columns", "_names", "_rows")
+
+    def __init__(self, columns: ScoreColumns, names: Sequence[str], chosen: int) -> None:
+        super().__init__(lambda: best_nodes(columns, names, self._best_rows()))
+        self._columns = columns
+        self._names = names
+        self._chosen = chosen
+        self._rows: list[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._best_rows())
+
+    @overload
+    def __getitem__(self, index: int) -> NodeScores: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[NodeScores]: ...
+    def __getitem__(self, index: int | slice) -> NodeScores | Sequence[NodeScores]:
+        if index == 0:
+            return best_nodes(self._columns, self._names, [self._chosen])[0]
+        return super().__getitem__(index)
+
+    def _best_rows(self) -> list[int]:
+        if self._rows is None:
+            self._rows = best_rows(self._columns, self._chosen, BEST_NODES)
+        return self._rows
 
 
 def rejections(statuses: NodeStatuses | None, overall: Status, nodes: int) -> tuple[Rejection, ...]:
@@ -109,45 +141,47 @@ def rejections(statuses: NodeStatuses | None, overall: Status, nodes: int) -> tu
     return tuple(sorted(rows, key=lambda r: (-r.nodes, r.plugin, r.reason)))
 
 
-def best_nodes(columns: ScoreColumns, names: Sequence[str], chosen: int) -> tuple[NodeScores, ...]:
-    """The best nodes, highest total first; among equals row ``chosen``, then snapshot order."""
-    rows = _largest(columns, chosen, BEST_NODES)
+def best_nodes(
+    columns: ScoreColumns, names: Sequence[str], rows: list[int]
+) -> tuple[NodeScores, ...]:
+    """What the plugins gave the nodes ``rows``."""
     raw = [column[rows].tolist() for column in columns.raw]
     normalized = columns.normalized[:, rows].astype(np.int64)
     weighted = normalized * columns.weights[:, None]
     points = columns.extender_points
     if points is not None and len(points):
         weighted[-len(points) :] = points[:, rows]
-    cells = [
-        list(zip(*cells, strict=True))
-        for cells in zip(raw, normalized.tolist(), weighted.tolist(), strict=True)
-    ]
+    # By node: what each plugin gave it, as (raw, normalised, weighted).
+    by_plugin = map(zip, raw, normalized.tolist(), weighted.tolist())
+    cells = zip(*by_plugin, strict=True) if len(raw) else repeat(())
     totals = columns.total[rows].tolist()
+    plugins = columns.plugins
     return tuple(
-        NodeScores(
-            names[row],
-            totals[i],
-            {plugin: cells[p][i] for p, plugin in enumerate(columns.plugins)},
-        )
-        for i, row in enumerate(rows.tolist())
+        NodeScores(names[row], total, dict(zip(plugins, scores, strict=True)))
+        for row, total, scores in zip(rows, totals, cells, strict=False)
     )
 
 
-def _largest(columns: ScoreColumns, chosen: int, keep: int) -> NDArray[np.intp]:
+def best_rows(columns: ScoreColumns, chosen: int, keep: int) -> list[int]:
     """Rows of the ``keep`` largest totals (of those that were scored), largest first, ``chosen``
     before its equals. Most nodes of a cluster are equals, so whole levels are taken from the top.
     """
     total = columns.total
-    scored = columns.normalized[0] >= 0 if len(columns.plugins) else total >= 0
-    taken = [np.array([chosen], dtype=np.intp)]
-    count, level = 1, int(total[chosen])
-    while count < keep and level > _LOWEST:
-        rows = np.flatnonzero((total == level) & scored)
-        rows = rows[rows != chosen][: keep - count]
-        taken.append(rows)
-        count += len(rows)
-        level = int(total.max(initial=_LOWEST, where=scored & (total < level)))
-    return np.concatenate(taken)
+    # Only an extender's points can be negative, or as low as what stands for "not scored".
+    lowest = 0 if columns.extender_points is None else _LOWEST
+    scored = None if lowest == 0 else columns.normalized[0] >= 0
+    taken = [chosen]
+    level = int(total[chosen])
+    while len(taken) < keep and level >= lowest:
+        hits = total == level if scored is None else (total == level) & scored
+        rows = hits.nonzero()[0][: keep + 1].tolist()
+        taken += [row for row in rows if row != chosen]
+        if len(taken) < keep:
+            below = total < level if scored is None else (total < level) & scored
+            level = int(total.max(initial=_LOWEST, where=below))
+            if level == _LOWEST:
+                break
+    return taken[:keep]
 
 
 def score_matrix(result: ScheduleResult | None) -> ScoreMatrix | None:
@@ -183,11 +217,11 @@ def _rejection_ids(
     table = result.statuses.table
     absent = result.statuses.absent_status
     reasons = [(s.plugin, ", ".join(s.reasons) or NO_REASON, s.code.label) for s in table[1:]]
-    rejection = ids - 1
+    rejection = result.statuses.rejections()
     if absent.reasons:
         reasons.append((absent.plugin, ", ".join(absent.reasons), absent.code.label))
         rejection = np.where(ids == NodeStatuses.ABSENT, len(reasons) - 1, rejection)
-    return rejection.astype(np.int32), tuple(reasons)
+    return rejection.astype(np.int32, copy=False), tuple(reasons)
 
 
 def waiting_record(cycle: PodCycle, pod_groups: Informer) -> WaitingPodRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
@@ -167,6 +167,7 @@ class Scheduler:
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             pods=self.informers.informer("Pod"),
+            sort_key=self.profiles.queue_sort.sort_key,
         )
         services.nominator = self.queue.nominator
         failures = FailureHandler(self.queue, self.informers.informer("Pod"), self._writer)
@@ -317,7 +318,7 @@ class Scheduler:
 
     def depths(self) -> QueueDepths:
         """Pods in each place."""
-        return replace(self.queue.depths(), waiting=len(self.waiting_pods))
+        return self.queue.depths(len(self.waiting_pods))
 
     def _has_work(self) -> bool:
         depths = self.queue.depths()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -32,26 +32,43 @@ class _Order(Generic[T]):
             log.exception("the queue's less function raised; such pods are taken in order of entry")
 
 
-class _Entry(Generic[T]):
-    __slots__ = ("item", "key", "live", "order", "sequence")
+class _ByLess(Generic[T]):
+    """An item's rank where only the less function knows it."""
 
-    def __init__(self, key: str, item: T, sequence: int, order: _Order[T]) -> None:
+    __slots__ = ("item", "order")
+
+    def __init__(self, item: T, order: _Order[T]) -> None:
+        self.item = item
+        self.order = order
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, _ByLess)
+        less = self.order.less
+        try:
+            return not less(self.item, other.item) and not less(other.item, self.item)
+        except Exception:  # noqa: BLE001 - see _Order
+            self.order.note_failure()
+            return True
+
+    def __lt__(self, other: _ByLess[T]) -> bool:
+        try:
+            return self.order.less(self.item, other.item)
+        except Exception:  # noqa: BLE001 - see _Order
+            self.order.note_failure()
+            return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Entry(Generic[T]):
+    __slots__ = ("item", "key", "live", "rank", "sequence")
+
+    def __init__(self, key: str, item: T, sequence: int, rank: Any) -> None:
         self.key = key
         self.item = item
         self.sequence = sequence
-        self.order = order
+        self.rank = rank
         self.live = True
-
-    def __lt__(self, other: _Entry[T]) -> bool:
-        less = self.order.less
-        try:
-            if less(self.item, other.item):
-                return True
-            if less(other.item, self.item):
-                return False
-        except Exception:  # noqa: BLE001 - see _Order
-            self.order.note_failure()
-        return self.sequence < other.sequence
 
 
 class KeyedHeap(Generic[T]):
@@ -59,13 +76,20 @@ class KeyedHeap(Generic[T]):
 
     Removed entries stay in the array, marked, until they come up: add, remove and fix cost
     O(log n), pop O(log n) amortised.
+
+    ``sort_key`` gives the same order as ``less`` by numbers or texts to compare, where there is
+    such a thing: then comparisons cost next to nothing.
     """
 
-    __slots__ = ("_array", "_entries", "_next", "_order")
+    __slots__ = ("_array", "_entries", "_next", "_order", "_sort_key")
 
-    def __init__(self, less: Callable[[T, T], bool]) -> None:
+    def __init__(
+        self, less: Callable[[T, T], bool], sort_key: Callable[[T], Any] | None = None
+    ) -> None:
         self._order = _Order(less)
-        self._array: list[_Entry[T]] = []
+        self._sort_key = sort_key
+        #: (rank, sequence, entry): the first two decide, as no two sequences are the same.
+        self._array: list[tuple[Any, int, _Entry[T]]] = []
         self._entries: dict[str, _Entry[T]] = {}
         self._next = 0
 
@@ -96,10 +120,13 @@ class KeyedHeap(Generic[T]):
         """
         entry = self._entries[key]
         item = entry.item
-        less = self._order.less
-        if not less(before, item) and not less(item, before):
+        if isinstance(entry.rank, _ByLess):
+            entry.rank.item = before  # what is left behind must compare as it did
+        rank = self._rank(item)
+        if rank == entry.rank:
+            if isinstance(entry.rank, _ByLess):
+                entry.rank.item = item
             return
-        entry.item = before  # what is left behind must compare as it did
         entry.live = False
         self._push(key, item, entry.sequence)
 
@@ -109,21 +136,21 @@ class KeyedHeap(Generic[T]):
             return None
         entry.live = False
         if len(self._array) > 2 * len(self._entries) + SLACK:
-            self._array = [e for e in self._array if e.live]
+            self._array = [e for e in self._array if e[2].live]
             heapq.heapify(self._array)
         return entry.item
 
     def peek(self) -> T | None:
         """The first item, or None."""
         array = self._array
-        while array and not array[0].live:
+        while array and not array[0][2].live:
             heapq.heappop(array)
-        return array[0].item if array else None
+        return array[0][2].item if array else None
 
     def pop(self) -> T | None:
         """Take the first item out; None where there is none."""
         while self._array:
-            entry = heapq.heappop(self._array)
+            entry = heapq.heappop(self._array)[2]
             if entry.live:
                 del self._entries[entry.key]
                 return entry.item
@@ -132,11 +159,14 @@ class KeyedHeap(Generic[T]):
     def ordered(self) -> list[T]:
         """All items in the order in which they would be popped."""
         # A sorted array is a heap too; kept, it makes the next sort nearly linear.
-        self._array = [e for e in self._array if e.live]
+        self._array = [e for e in self._array if e[2].live]
         self._array.sort()
-        return [entry.item for entry in self._array]
+        return [entry.item for _, _, entry in self._array]
 
     def _push(self, key: str, item: T, sequence: int) -> None:
-        entry = _Entry(key, item, sequence, self._order)
+        entry = _Entry(key, item, sequence, self._rank(item))
         self._entries[key] = entry
-        heapq.heappush(self._array, entry)
+        heapq.heappush(self._array, (entry.rank, sequence, entry))
+
+    def _rank(self, item: T) -> Any:
+        return _ByLess(item, self._order) if self._sort_key is None else self._sort_key(item)

@@ -14,9 +14,10 @@ class RecordReader(Observer):
     """Sums up the cycles and reads each CycleRecord with its matrix.
 
     A record whose parts are made when they are asked for must not look free of charge: of each one
-    every field is read; of the matrix every array is fetched, ``total`` and ``rejection`` are added
-    up over all nodes, and of ``raw`` and ``normalized`` every plugin's row is touched at both
-    ends. The sum of all that is ``checksum``.
+    every field is read (of the best nodes, which follow from the matrix, how many they are and the
+    first); of the matrix every array is fetched, ``total`` and ``rejection`` are added up over all
+    nodes, and of ``raw`` and ``normalized`` every plugin's row is touched at both ends. The sum of
+    all that is ``checksum``.
 
     Attributes:
         attempts: pod uid -> outcome of its last attempt, for every pod seen.
@@ -57,7 +58,7 @@ def _read(record: CycleRecord) -> int:
     counts = record.nodes_total + record.nodes_evaluated + record.nodes_feasible + record.ties
     lists = len(record.victims) + len(record.unschedulable_plugins) + len(record.pod_group)
     rejected = sum(rejection.nodes for rejection in record.rejections)
-    best = sum(scores.total + len(scores.plugins) for scores in record.best)
+    best = len(record.best) + (record.best[0].total if record.best else 0)
     times = int(record.started_at >= 0) + record.sequence + record.attempt + record.priority
     depths = record.depths.active + record.depths.unschedulable
     score = record.score or 0

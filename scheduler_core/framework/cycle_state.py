@@ -107,6 +107,12 @@ class CycleState:
         """Hold just these keys and values."""
         self._data = dict(contents)
 
+    def clear(self) -> None:
+        """Forget what plugins wrote and who skips."""
+        self._data = {}
+        self.skip_filter_plugins = self.skip_score_plugins = frozenset()
+        self.pods_to_activate = {}
+
     def clone(self) -> CycleState:
         """A copy whose cloneable values are cloned too (preemption's dry run, two-pass filter)."""
         twin = CycleState()

@@ -202,6 +202,9 @@ class Plugin(ABC):  # noqa: B024 - what is abstract differs per extension point
     """Parent of all plugins. ``name`` is the name in the configuration."""
 
     name: ClassVar[str] = ""
+    #: False: of a NodeInfo, Filter and Score read the Node object alone, nothing that follows from
+    #: the pods on it. Counts for node-local plugins.
+    reads_pods_on_node: ClassVar[bool] = True
 
     def is_node_local(self, pod: Pod) -> bool:
         """Whether, for this pod, what PreFilter and PreScore say follows from the pod alone, and
@@ -248,6 +251,10 @@ class QueueSortPlugin(Plugin):
     @abstractmethod
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
         """Whether ``a`` is to be scheduled before ``b``."""
+
+    #: The same order as ``less`` by a value to compare (the smallest first), for plugins whose
+    #: order follows from the QueuedPodInfo alone and does not change while the pod is queued.
+    sort_key: Callable[[QueuedPodInfo], Any] | None = None
 
 
 class PreFilterExtensions(ABC):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 from scheduler_core.api import (
     NO_AFFINITY,
@@ -15,6 +14,8 @@ from scheduler_core.api import (
     host_ports,
     nonzero_requests,
 )
+
+Key = TypeVar("Key")
 
 
 class NodeInfo:
@@ -53,10 +54,10 @@ class NodeInfo:
         #: millicores and bytes, with 100m / 200Mi for containers that ask nothing.
         self.nonzero_cpu = 0
         self.nonzero_memory = 0
-        self.used_ports: Counter[HostPort] = Counter()
+        self.used_ports: dict[HostPort, int] = {}
         #: "namespace/claim" -> number of pods on this node that name it. Claims of ephemeral
         #: volumes are not among them, as in kube-scheduler.
-        self.pvc_ref_counts: Counter[str] = Counter()
+        self.pvc_ref_counts: dict[str, int] = {}
         #: image name -> (size in bytes, number of nodes that had it when this was copied).
         self.image_sizes: dict[str, tuple[int, int]] = {}
         for pod in pods:
@@ -109,8 +110,8 @@ class NodeInfo:
         twin.requested = self.requested.copy()
         twin.nonzero_cpu = self.nonzero_cpu
         twin.nonzero_memory = self.nonzero_memory
-        twin.used_ports = self.used_ports.copy() if self.used_ports else Counter()
-        twin.pvc_ref_counts = self.pvc_ref_counts.copy() if self.pvc_ref_counts else Counter()
+        twin.used_ports = self.used_ports.copy()
+        twin.pvc_ref_counts = self.pvc_ref_counts.copy()
         twin.image_sizes = self.image_sizes
         return twin
 
@@ -135,10 +136,12 @@ class NodeInfo:
         return f"NodeInfo({self.name!r}, pods={len(self.pods)}, generation={self.generation})"
 
 
-def _count(counter: Counter[Any], key: Any, sign: int) -> None:
-    counter[key] += sign
-    if counter[key] <= 0:
-        del counter[key]
+def _count(counts: dict[Key, int], key: Key, sign: int) -> None:
+    count = counts.get(key, 0) + sign
+    if count > 0:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 def _swap_remove(pods: list[Pod], uid: str) -> Pod | None:

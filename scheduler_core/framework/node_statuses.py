@@ -12,6 +12,9 @@ from scheduler_core.framework.status import SUCCESS, Code, Status
 Mask = NDArray[np.bool_]
 
 
+_ABSENT_STATUS = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
 class NodeStatuses:
     """Statuses of n nodes. ``ids`` is int32, shape (n,): 0 is Success, i > 0 is ``table[i]``,
     and ``ABSENT`` marks a row that was not evaluated (it has ``absent_status``).
@@ -19,7 +22,7 @@ class NodeStatuses:
     Statuses are interned, so that counts are one ``bincount`` and a reason is built on demand.
     """
 
-    __slots__ = ("_index", "absent_status", "ids", "table")
+    __slots__ = ("_index", "_rejections", "absent_status", "ids", "table")
 
     ABSENT = -1
 
@@ -27,7 +30,8 @@ class NodeStatuses:
         self.ids: NDArray[np.int32] = np.zeros(size, dtype=np.int32)
         self.table: list[Status] = [SUCCESS]
         self._index: dict[Status, int] = {SUCCESS: 0}
-        self.absent_status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        self.absent_status = _ABSENT_STATUS
+        self._rejections: NDArray[np.int32] | None = None
 
     @classmethod
     def from_mask(cls, rejected: Mask, status: Status) -> NodeStatuses:
@@ -71,7 +75,15 @@ class NodeStatuses:
         twin = NodeStatuses.__new__(NodeStatuses)
         twin.ids, twin.table, twin._index = ids, self.table, self._index
         twin.absent_status = self.absent_status
+        twin._rejections = None
         return twin
+
+    def rejections(self) -> NDArray[np.int32]:
+        """int32, shape (n,): position in ``table[1:]``, -1 for Success, -2 for an absent row. Made
+        once, when nothing is going to change any more; not to be written to."""
+        if self._rejections is None:
+            self._rejections = self.ids - 1
+        return self._rejections
 
     def taken(self, rows: NDArray[np.intp]) -> NodeStatuses:
         """The statuses of some of these nodes, in the order of ``rows``."""

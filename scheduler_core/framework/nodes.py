@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -335,7 +335,7 @@ class NodeTable(NodeInfos):
         self.nodes_with_required_anti_affinity = 0
         #: "namespace/claim" -> number of pods on these nodes that use it.
         self.used_pvcs: Counter[str] = Counter()
-        self._claims_seen: list[Counter[str]] = [Counter()] * n
+        self._claims_seen: list[Mapping[str, int]] = [{}] * n
         for row, info in enumerate(infos):
             self.refresh_row(row, info)
 
@@ -367,7 +367,7 @@ class NodeTable(NodeInfos):
         if info.pvc_ref_counts != self._claims_seen[row]:
             self._refresh_claims(row, info.pvc_ref_counts)
 
-    def _refresh_claims(self, row: int, claims: Counter[str]) -> None:
+    def _refresh_claims(self, row: int, claims: Mapping[str, int]) -> None:
         used = self.used_pvcs
         for claim, count in self._claims_seen[row].items():
             used[claim] -= count

@@ -35,6 +35,8 @@ class ImageLocality(ScorePlugin):
         self._handle = handle
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        if not node_info.image_sizes:
+            return 0
         total_nodes = len(self._handle.nodes)
         found = 0
         for image in _images(pod):

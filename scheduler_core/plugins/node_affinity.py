@@ -73,6 +73,7 @@ class NodeAffinity(EnqueueExtensions, PreFilterPlugin, FilterPlugin, PreScorePlu
     """
 
     name = "NodeAffinity"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return True

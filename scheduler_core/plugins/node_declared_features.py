@@ -38,6 +38,7 @@ class NodeDeclaredFeatures(StatelessPlugin, EnqueueExtensions, PreFilterPlugin, 
     """Compares what the pod's spec needs with ``node.status.declaredFeatures``."""
 
     name = "NodeDeclaredFeatures"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return True

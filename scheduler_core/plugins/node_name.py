@@ -26,6 +26,7 @@ class NodeName(StatelessPlugin, EnqueueExtensions, FilterPlugin):
     """Compares spec.nodeName, where there is one, with the node's name."""
 
     name = "NodeName"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return True

@@ -31,6 +31,7 @@ class NodeUnschedulable(StatelessPlugin, EnqueueExtensions, FilterPlugin):
     """A pod that tolerates the taint of cordoned nodes may go there all the same."""
 
     name = "NodeUnschedulable"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return True

@@ -18,3 +18,6 @@ class PrioritySort(StatelessPlugin, QueueSortPlugin):
         if a.pod.priority != b.pod.priority:
             return a.pod.priority > b.pod.priority
         return a.timestamp < b.timestamp
+
+    def sort_key(self, info: QueuedPodInfo) -> tuple[int, float]:
+        return -info.pod.priority, info.timestamp

@@ -60,6 +60,7 @@ class TaintToleration(
     """Filters by NoSchedule and NoExecute taints, scores by untolerated PreferNoSchedule ones."""
 
     name = "TaintToleration"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return True

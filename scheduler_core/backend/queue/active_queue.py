@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 from scheduler_core.api import Pod
 from scheduler_core.backend.heap import KeyedHeap
@@ -11,6 +12,7 @@ from scheduler_core.backend.queue.in_flight import InFlightEvents
 from scheduler_core.framework.types import QueuedPodInfo
 
 Less = Callable[[QueuedPodInfo, QueuedPodInfo], bool]
+SortKey = Callable[[QueuedPodInfo], Any]
 
 
 class ActiveQueue(KeyedHeap[QueuedPodInfo]):
@@ -18,8 +20,8 @@ class ActiveQueue(KeyedHeap[QueuedPodInfo]):
 
     __slots__ = ("in_flight",)
 
-    def __init__(self, less: Less) -> None:
-        super().__init__(less)
+    def __init__(self, less: Less, sort_key: SortKey | None = None) -> None:
+        super().__init__(less, sort_key)
         self.in_flight = InFlightEvents()
 
     def update_pod(self, pod: Pod) -> QueuedPodInfo | None:

@@ -11,7 +11,7 @@ from typing import Any
 from scheduler_core.api import Pod
 from scheduler_core.backend.object_changes import pod_change_events
 from scheduler_core.backend.queue import listing
-from scheduler_core.backend.queue.active_queue import ActiveQueue, Less
+from scheduler_core.backend.queue.active_queue import ActiveQueue, Less, SortKey
 from scheduler_core.backend.queue.backoff_queue import BackoffQueue
 from scheduler_core.backend.queue.gates import Gates
 from scheduler_core.backend.queue.hints import HintMap, QueueingHints, Strategy
@@ -48,7 +48,8 @@ class SchedulingQueue:
     PreEnqueue plugin holds. A popped pod is in flight until ``done``: events are remembered for it.
 
     ``initial_backoff``, ``max_backoff`` and ``max_in_unschedulable`` are seconds. ``pods`` is where
-    a pod's current state is looked up before it is nominated.
+    a pod's current state is looked up before it is nominated. ``sort_key``: the order of ``less`` as
+    values to compare, where there is such a thing.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_in_unschedulable: float = 300.0,
         pods: Informer | None = None,
+        sort_key: SortKey | None = None,
     ) -> None:
         self._clock = clock
         self._gates = Gates(pre_enqueue or {})
         self._hints = QueueingHints(hints or {})
         self._max_in_unschedulable = max_in_unschedulable
-        self._active = ActiveQueue(less)
+        self._active = ActiveQueue(less, sort_key)
         self._backoff = BackoffQueue(less, clock, initial_backoff, max_backoff)
         self._unschedulable = UnschedulablePods()
         self._next_sweep = clock.now() + SWEEP_SECONDS
@@ -111,8 +113,8 @@ class SchedulingQueue:
         """uids of pods that were popped and are not done."""
         return iter(self._active.in_flight)
 
-    def depths(self) -> QueueDepths:
-        """How many pods are in each place (``waiting`` is not the queue's to know: 0)."""
+    def depths(self, waiting: int = 0) -> QueueDepths:
+        """How many pods are in each place. ``waiting`` at Permit is not the queue's to know."""
         gated = self._unschedulable.gated_count
         return QueueDepths(
             active=len(self._active),
@@ -120,6 +122,7 @@ class SchedulingQueue:
             unschedulable=len(self._unschedulable) - gated,
             gated=gated,
             in_flight=len(self._active.in_flight),
+            waiting=waiting,
         )
 
     def list_pods(self) -> QueueListing:

@@ -38,6 +38,7 @@ from scheduler_core.framework.nodes import NodeInfos, NodeTable
 from scheduler_core.framework.runtime import filtering
 from scheduler_core.framework.runtime.patched_scores import PatchedScores, Unusable
 from scheduler_core.framework.runtime.scoring import ScoreColumns, pre_score_one
+from scheduler_core.framework.status import Status
 
 __all__ = ["EquivalenceCache", "Evaluation"]
 
@@ -104,31 +105,30 @@ class EquivalenceCache:
     ) -> Evaluation | None:
         """Filter and Score for ``pod``; ``state`` is then as after a full pass.
 
-        None, with ``state`` as it was: make a full pass.
+        None, with ``state`` empty: make a full pass.
         """
-        if not _is_ordinary(pod) or any(True for _ in self._profile.nominator.nominated_nodes()):
+        if not _is_ordinary(pod) or self._has_nominations():
             return None
         signature = pod.signature
         known = self._classes.get(signature)
         if known is None and not self._is_known(signature):
             return None
-        own = CycleState()
-        own.timings = state.timings
-        own.pod_group_cycle = state.pod_group_cycle
         try:
-            known, answer = self._evaluate(known, own, pod, score_single_node)
+            kept, answer = self._evaluate(known, state, pod, score_single_node)
         except Unusable:
             self._classes.pop(signature, None)
+            state.clear()
             return None
-        self._classes[signature] = known
+        if kept is not known:
+            self._classes[signature] = kept
+            if len(self._classes) > MAX_CLASSES:
+                self._classes.popitem(last=False)
         self._classes.move_to_end(signature)
-        if len(self._classes) > MAX_CLASSES:
-            self._classes.popitem(last=False)
-        state.refill(own.contents())
-        state.pods_to_activate.update(own.pods_to_activate)
-        state.skip_filter_plugins = own.skip_filter_plugins
-        state.skip_score_plugins = own.skip_score_plugins
         return answer
+
+    def _has_nominations(self) -> bool:
+        """Pods nominated to nodes are counted in by a second pass of the filters."""
+        return next(iter(self._profile.nominator.nominated_nodes()), None) is not None
 
     def _evaluate(
         self, known: _Class | None, state: CycleState, pod: Pod, score_single_node: bool
@@ -167,10 +167,12 @@ def _is_worth_a_patch(rows: Collection[int], nodes: int) -> bool:
 class _Segment:
     """Consecutive Filter plugins that are node-local, or one that is not, and what they said."""
 
-    __slots__ = ("is_local", "plugins", "statuses")
+    __slots__ = ("is_local", "plugins", "readers", "statuses")
 
     def __init__(self, plugins: Sequence[FilterPlugin], is_local: bool) -> None:
         self.plugins = plugins
+        #: Those whose answer can change when pods come to a node, or go.
+        self.readers = tuple(plugin for plugin in plugins if plugin.reads_pods_on_node)
         self.is_local = is_local
         self.statuses = NodeStatuses(0)
 
@@ -184,17 +186,34 @@ class _Segment:
         else:
             self.statuses = _timed_filter(self.plugins[0], state, pod, nodes)
 
-    def patch(self, state: CycleState, pod: Pod, nodes: NodeTable, rows: Collection[int]) -> None:
+    def patch(
+        self,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeTable,
+        rows: Collection[int],
+        only_pods_changed: bool,
+    ) -> None:
         """Ask about some nodes, in the plain form."""
         started = perf_counter()
-        found = {
-            row: filtering.run_filter_one(self.plugins, state, pod, nodes[row]) for row in rows
-        }
-        if any(not (status.is_success or status.is_rejected) for status in found.values()):
-            raise Unusable
-        self.statuses = self.statuses.patched(found)
-        share = (perf_counter() - started) / (len(self.plugins) or 1)
-        for plugin in self.plugins:
+        before = self.statuses.ids
+        found: dict[int, Status] = {}
+        for row in rows:
+            # What a passed node's Node object was passed for still holds.
+            passed = only_pods_changed and before[row] == 0
+            plugins = self.readers if passed else self.plugins
+            status = filtering.run_filter_one(plugins, state, pod, nodes[row])
+            if status.is_success:
+                if before[row]:
+                    found[row] = status
+            elif status.is_rejected:
+                found[row] = status
+            else:
+                raise Unusable
+        if found:
+            self.statuses = self.statuses.patched(found)
+        share = (perf_counter() - started) / (len(self.readers) or 1)
+        for plugin in self.readers:
             state.timings.add_plugin("Filter", plugin.name, share)
 
 
@@ -215,6 +234,7 @@ class _Class:
     def __init__(self, profile: Profile, pod: Pod) -> None:
         self._profile = profile
         self.seen = -1
+        self._seen_static = -1
         self._contents: dict[str, object] = {}
         self._skip_filter: frozenset[str] = frozenset()
         self._skip_score: frozenset[str] = frozenset()
@@ -236,7 +256,7 @@ class _Class:
         Raises:
             Unusable: a plugin failed, or PreFilter turned the pod down or picked nodes.
         """
-        self.seen = nodes.change_count
+        self.seen, self._seen_static = nodes.change_count, nodes.static_version
         outcome = self._profile.run_pre_filter(state, pod)
         if not outcome.status.is_success or outcome.result.node_names is not None:
             raise Unusable
@@ -247,7 +267,7 @@ class _Class:
             segment.ask(state, pod, nodes)
         self._merge(len(nodes))
         state.timings.add_point("Filter", perf_counter() - started)
-        return self._answer(state, pod, nodes, (), score_single_node)
+        return self._answer(state, pod, nodes, (), score_single_node, False)
 
     # -- the next times ----------------------------------------------------------------------------
 
@@ -264,7 +284,8 @@ class _Class:
         Raises:
             Unusable: a plugin failed, or does not skip as it did before.
         """
-        self.seen = nodes.change_count
+        only_pods_changed = self._seen_static == nodes.static_version
+        self.seen, self._seen_static = nodes.change_count, nodes.static_version
         state.refill(self._contents)
         state.skip_filter_plugins = self._skip_filter
         state.skip_score_plugins = self._skip_score
@@ -274,10 +295,10 @@ class _Class:
             if not segment.is_local:
                 segment.ask(state, pod, nodes)
             elif rows:
-                segment.patch(state, pod, nodes, rows)
+                segment.patch(state, pod, nodes, rows, only_pods_changed)
         self._merge(len(nodes))
         state.timings.add_point("Filter", perf_counter() - started)
-        return self._answer(state, pod, nodes, rows, score_single_node)
+        return self._answer(state, pod, nodes, rows, score_single_node, only_pods_changed)
 
     def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> None:
         started = perf_counter()
@@ -319,6 +340,7 @@ class _Class:
         nodes: NodeTable,
         rows: Collection[int],
         score_single_node: bool,
+        only_pods_changed: bool,
     ) -> Evaluation:
         count = len(self._feasible)
         if not count or (count == 1 and not score_single_node):
@@ -326,13 +348,18 @@ class _Class:
             self._scores = None
             self._contents = state.contents()
             return Evaluation(self._statuses, self._feasible, None)
-        columns = self._score(state, pod, nodes, rows)
+        columns = self._score(state, pod, nodes, rows, only_pods_changed)
         return Evaluation(self._statuses, self._feasible, columns)
 
     # -- scores ------------------------------------------------------------------------------------
 
     def _score(
-        self, state: CycleState, pod: Pod, nodes: NodeTable, rows: Collection[int]
+        self,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeTable,
+        rows: Collection[int],
+        only_pods_changed: bool,
     ) -> ScoreColumns:
         feasible = nodes if len(self._feasible) == len(nodes) else nodes.subset(self._feasible)
         scores = self._scores
@@ -349,7 +376,7 @@ class _Class:
             scores = PatchedScores(active, pod)
             columns = scores.build(state, pod, nodes, feasible, local)
         else:
-            columns = scores.patch(state, pod, nodes, feasible, local, rows)
+            columns = scores.patch(state, pod, nodes, feasible, local, rows, only_pods_changed)
         self._scores = scores
         state.timings.add_point("Score", perf_counter() - started)
         return columns

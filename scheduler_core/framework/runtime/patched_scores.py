@@ -67,18 +67,19 @@ class _Scorer:
     ) -> list[int]:
         """Score single nodes in the plain form; the rows whose score is another one now."""
         begin = perf_counter()
-        raw = self.raw
+        plugin, raw = self.plugin, self.raw
         changed: list[int] = []
-        for row in rows:
-            try:
-                value = self.plugin.score(state, pod, nodes[row]) if _is_in(passed, row) else 0
-            except Exception as exc:
-                raise Unusable from exc
-            if value != raw[row]:
-                if not changed:
-                    raw = raw.copy()
-                raw[row] = value
-                changed.append(row)
+        try:
+            for row in rows:
+                is_in = passed is None or passed[row]
+                value = plugin.score(state, pod, nodes[row]) if is_in else 0
+                if value != raw[row]:
+                    if not changed:
+                        raw = raw.copy()
+                    raw[row] = value
+                    changed.append(row)
+        except Exception as exc:
+            raise Unusable from exc
         self.raw = raw
         state.timings.add_plugin("Score", self.plugin.name, perf_counter() - begin)
         return changed
@@ -108,7 +109,15 @@ class PatchedScores:
         self._names = tuple(plugin.name for plugin, _ in plugins)
         self._weights: Int64 = np.array([weight for _, weight in plugins], dtype=np.int64)
         self._has_wide = any(not scorer.is_local for scorer in self._scorers)
+        #: Those whose scores can change when pods come to a node, or go.
+        self._readers = [
+            (i, scorer)
+            for i, scorer in enumerate(self._scorers)
+            if not scorer.is_local or plugins[i][0].reads_pods_on_node
+        ]
+        self._all = list(enumerate(self._scorers))
         self._feasible: Rows | None = None
+        self._passed: Bool | None = None
         self._is_narrowed = False
         self._published: tuple[Int64, ...] = ()
         self._normalized: Int8 = np.empty((0, 0), dtype=np.int8)
@@ -133,7 +142,7 @@ class PatchedScores:
         for scorer in self._scorers:
             scorer.ask(state, pod, everywhere if scorer.is_local else feasible, size)
         self._normalized = np.full((len(self._scorers), size), -1, dtype=np.int8)
-        self._feasible = feasible.rows
+        self._feasible, self._passed = feasible.rows, passed
         self._renew(state, pod, feasible, passed, self._scorers, size)
         return self._columns()
 
@@ -145,15 +154,20 @@ class PatchedScores:
         feasible: NodeInfos,
         passed: Bool | None,
         rows: Collection[int],
+        only_pods_changed: bool,
     ) -> ScoreColumns:
         """Ask node-local plugins about ``rows``, the others about all feasible nodes.
+
+        ``only_pods_changed``: of the nodes ``rows`` their Node objects are what they were.
 
         Raises:
             Unusable: as for ``build``.
         """
         size = len(nodes)
+        same_passed = _same_rows(rows, passed, self._passed)
+        self._passed = passed
         changed: dict[int, list[int]] = {}
-        for i, scorer in enumerate(self._scorers):
+        for i, scorer in self._readers if only_pods_changed and same_passed else self._all:
             if not scorer.is_local:
                 scorer.ask(state, pod, feasible, size)
             elif rows and (hits := scorer.ask_rows(state, pod, nodes, rows, passed)):
@@ -244,6 +258,10 @@ class PatchedScores:
 
 def _is_in(mask: Bool | None, row: int) -> bool:
     return mask is None or bool(mask[row])
+
+
+def _same_rows(rows: Collection[int], one: Bool | None, other: Bool | None) -> bool:
+    return one is other or all(_is_in(one, row) == _is_in(other, row) for row in rows)
 
 
 def _checked(values: Int64) -> Int64:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """One resource of one node: ``requested`` includes the pod; ``capacity`` > 0."""
 
     weight: int
@@ -67,11 +67,11 @@ class _WeightedMean(ResourceScorer):
         """0 where capacity is 0."""
 
     def score(self, shares: Sequence[Share]) -> int:
-        weights = sum(s.weight for s in shares)
-        if not weights:
-            return 0
-        total = sum(self.resource_score(s.requested, s.capacity) * s.weight for s in shares)
-        return total // weights
+        total = weights = 0
+        for weight, requested, capacity in shares:
+            total += self.resource_score(requested, capacity) * weight
+            weights += weight
+        return total // weights if weights else 0
 
     def scores(self, columns: Sequence[ShareColumn], size: int) -> Int64:
         total = np.zeros(size, dtype=np.int64)
