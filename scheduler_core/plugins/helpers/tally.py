@@ -1,154 +1,371 @@
 """How many things of each kind are on each node: pods by namespace and labels, affinity terms.
 
 A cluster has few kinds and many things. What is asked about a pod or a term ("does this selector
-match it?") is asked once per kind; the number of matches per node is then a sum over arrays. This
-is the one place that keeps counts from cycle to cycle: per cycle only the nodes that changed are
-looked at in Python.
+match it?") is asked once per kind. A tally belongs to a node table and is shared by all who ask it
+the same; it follows the rows that change, pod by pod. Counts belong to a tally and follow it, by
+differences: one pod more on one node is one addition for each count that is asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from scheduler_core.api import Pod
 from scheduler_core.framework.node_info import NodeInfo
-from scheduler_core.framework.nodes import Bool, Int32, Int64, NodeInfos
+from scheduler_core.framework.nodes import Int64, NodeTable
 
-__all__ = ["PodKind", "Tally", "pod_tally"]
+__all__ = ["Count", "Kind", "PodKind", "Recent", "Tally", "kept_at_most", "pod_tally"]
 
 K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
-#: A node's things: (kind, how many) of each.
-Bag = frozenset[tuple[K, int]]
+#: Numbers (of 8 bytes) that may be kept for the counts of one tally, and bounds of how many
+#: counts that makes.
+_NUMBERS_KEPT: Final = 4_000_000
+_FEWEST_KEPT, _MOST_KEPT = 16, 512
 
-#: How many questions a tally remembers the answers to.
-_MAX_QUESTIONS: Final = 64
+#: Changes that are remembered beside twice as many as there are nodes; who lags further behind
+#: counts anew.
+_LOG_SLACK: Final = 1024
 
-#: Bags that nodes had before are kept until there are this many per node.
-_BAGS_PER_NODE: Final = 4
-_FEW_BAGS: Final = 1024
+#: Answers about kinds that are gone are kept until there are so many more than kinds.
+_STALE_ANSWERS: Final = 1024
 
 
-class _Growing:
-    """An int64 array that is appended to."""
+def kept_at_most(nodes: int) -> int:
+    """How many arrays over that many nodes may be kept for later."""
+    return max(_FEWEST_KEPT, min(_MOST_KEPT, _NUMBERS_KEPT // (nodes + 1)))
 
-    __slots__ = ("_array", "_size")
 
-    def __init__(self) -> None:
-        self._array: Int64 = np.empty(64, dtype=np.int64)
-        self._size = 0
+class Recent(Generic[V]):
+    """A bounded dict: the least recently used goes first."""
 
-    def extend(self, values: Sequence[int]) -> None:
-        size = self._size + len(values)
-        if size > len(self._array):
-            larger = np.empty(max(size, 2 * len(self._array)), dtype=np.int64)
-            larger[: self._size] = self._array[: self._size]
-            self._array = larger
-        self._array[self._size : size] = values
-        self._size = size
+    __slots__ = ("_kept", "limit")
 
-    @property
-    def array(self) -> Int64:
-        return self._array[: self._size]
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept: dict[Hashable, V] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable, make: Callable[[], V]) -> V:
+        """What is kept under ``key``, made if it is not there."""
+        found = self._kept.pop(key, None)
+        if found is None:
+            return self.put(key, make())
+        self._kept[key] = found  # last in the dict: most recently used
+        return found
+
+    def put(self, key: Hashable, value: V) -> V:
+        """Keep ``value`` under ``key``, in place of what is there."""
+        kept = self._kept
+        kept.pop(key, None)
+        while len(kept) >= self.limit:
+            del kept[next(iter(kept))]
+        kept[key] = value
+        return value
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+
+class Kind(Generic[K]):
+    """Things that are alike, and where they are."""
+
+    __slots__ = ("group", "key", "where")
+
+    def __init__(self, key: K, group: str) -> None:
+        self.key = key
+        self.group = group
+        #: node name -> how many there; never 0.
+        self.where: dict[str, int] = {}
+
+
+class Change(NamedTuple, Generic[K]):
+    """There are ``amount`` more (or less) of a kind on a node."""
+
+    node: str
+    kind: Kind[K]
+    amount: int
 
 
 class Tally(Generic[K]):
-    """Kinds of things and how many of each are on each node of the snapshot.
+    """Kinds of things and how many of each are on each node of a table.
 
     Args:
-        name: identifies ``kinds_of``; tallies of one name share the work per changed node.
-        kinds_of: the kind of every thing on a node, one entry per thing.
+        table: followed by its changes.
+        pods_of: those pods on a node whose things count.
+        kinds_of: the kind of every thing of a pod, one entry per thing.
+        group_of: sorts kinds into groups; who asks about some groups looks at those alone.
 
-    Distinct bags (what one node holds) are interned by the node table; their contents lie here as
-    parallel arrays: bag, kind, how many.
+    Attributes:
+        layout: grows when the rows of the table are others than they were, or the tally lost track;
+            counts begin anew then.
     """
 
-    def __init__(self, name: str, kinds_of: Callable[[NodeInfo], Iterable[K]]) -> None:
-        self._name = name
+    def __init__(
+        self,
+        table: NodeTable,
+        pods_of: Callable[[NodeInfo], list[Pod]],
+        kinds_of: Callable[[Pod], Iterable[K]],
+        group_of: Callable[[K], str],
+    ) -> None:
+        self.table = table
+        self.layout = 0
+        self._pods_of = pods_of
         self._kinds_of = kinds_of
-        self._epoch = 0
-        self._codes: Int32 = np.empty(0, dtype=np.int32)
-        self._taken = 0
-        self._forget(())
+        self._group_of = group_of
+        self._seen = -1
+        #: node name -> its pods as they were counted; nodes without any are not in it.
+        self._held: dict[str, list[Pod]] = {}
+        self._kinds: dict[K, Kind[K]] = {}
+        self._groups: dict[str, dict[K, Kind[K]]] = {}
+        self._log: list[Change[K]] = []
+        self._log_start = 0
+        self._counts: Recent[Count[K]] = Recent(_FEWEST_KEPT)
 
-    def update(self, nodes: NodeInfos) -> None:
-        """Bring the counts up to date with the snapshot of ``nodes``."""
-        bags = self._read(nodes)
-        if len(bags) > _BAGS_PER_NODE * len(self._codes) + _FEW_BAGS:
-            self._epoch += 1  # under another name: the table begins anew, without old bags
-            bags = self._read(nodes)
-        if bags is not self._bags:
-            self._forget(bags)
-        for number in range(self._taken, len(bags)):
-            self._take(number, bags[number])
-        self._taken = len(bags)
+    def update(self) -> None:
+        """Follow the table. To be called before anything is asked in a cycle."""
+        table = self.table
+        if self._seen == table.change_count:
+            return
+        changed = table.rows_changed_since(self._seen)
+        self._seen = table.change_count
+        if changed is None:
+            self._take_all()
+            return
+        for row in changed:
+            info = table[row]
+            self._take(info.name, self._pods_of(info))
+
+    def count(
+        self, question: Hashable, amount_of: Callable[[K], int], groups: Collection[str] | None
+    ) -> Count[K]:
+        """Things by node, each for ``amount_of`` its kind; up to date.
+
+        ``question`` identifies ``amount_of``; it is only asked about kinds in ``groups`` (None: in
+        all), the others have 0.
+        """
+        count = self._counts.get(question, lambda: Count(self, amount_of, groups))
+        count.update()
+        return count
 
     @property
-    def kinds(self) -> Sequence[K]:
-        """All kinds; some may have no thing of theirs on a node any more."""
-        return self._kinds
+    def groups(self) -> Collection[str]:
+        """Groups of which there is a kind."""
+        return self._groups.keys()
 
-    def answers(self, question: Hashable, asks: Callable[[K], bool]) -> Bool:
-        """``asks(kind)`` of every kind, bool, shape (kinds,). ``question`` identifies ``asks``."""
-        known = self._answers.pop(question, None)
-        done = 0 if known is None else len(known)
-        if known is None or done < len(self._kinds):
-            fresh = np.fromiter(map(asks, self._kinds[done:]), dtype=bool)
-            known = fresh if known is None else np.concatenate([known, fresh])
-        while len(self._answers) >= _MAX_QUESTIONS:
-            self._answers.pop(next(iter(self._answers)))
-        self._answers[question] = known  # last in the dict: most recently used
-        return known
+    def kinds(self, groups: Collection[str] | None = None) -> Iterator[Kind[K]]:
+        """Kinds of which there is something on a node."""
+        if groups is None:
+            yield from self._kinds.values()
+            return
+        for group in groups:
+            yield from self._groups.get(group, {}).values()
 
-    def totals(self, weights: Int64 | Bool) -> Int64:
-        """Sum of the weights of all things on each node.
+    @property
+    def change_count(self) -> int:
+        """How many changes there were."""
+        return self._log_start + len(self._log)
 
-        Args:
-            weights: of each kind, whole numbers or bool, shape (kinds,).
+    def changes_since(self, change_count: int) -> Iterable[Change[K]] | None:
+        """Changes after ``change_count`` was read; None if that is too long ago."""
+        first = change_count - self._log_start
+        return islice(self._log, first, None) if first >= 0 else None
 
-        Returns:
-            int64, shape (n,), for the rows of the node table as of ``update``.
-        """
-        per_entry = weights[self._entry_kinds.array] * self._entry_counts.array
-        # One more bag than there are: code -1, a node with nothing, reads the last, which is 0.
-        per_bag = np.bincount(
-            self._entry_bags.array, weights=per_entry, minlength=len(self._bags) + 1
-        )
-        totals: Int64 = per_bag.astype(np.int64)[self._codes]
-        return totals
+    # -- following -----------------------------------------------------------------------------
 
-    def _read(self, nodes: NodeInfos) -> Sequence[Bag[K]]:
-        self._codes, bags = nodes.table.derived(f"{self._name}#{self._epoch}", self._bag)
-        return bags
+    def _take_all(self) -> None:
+        self.layout += 1
+        table = self.table
+        self._counts.limit = kept_at_most(len(table))
+        for name in self._held.keys() - table.row_of.keys():
+            self._take(name, [])
+        for info in table:
+            self._take(info.name, self._pods_of(info))
 
-    def _bag(self, info: NodeInfo) -> Bag[K] | None:
-        counts = Counter(self._kinds_of(info))
-        return frozenset(counts.items()) if counts else None
+    def _take(self, name: str, pods: list[Pod]) -> None:
+        """The pods on a node are now these."""
+        before = self._held.get(name, [])
+        if before == pods:
+            return
+        if pods:
+            self._held[name] = pods.copy()
+        else:
+            del self._held[name]
+        if pods and pods[:-1] == before:
+            self._note(name, [(pods[-1], 1)])
+        else:
+            self._note(name, _difference(before, pods))
 
-    def _forget(self, bags: Sequence[Bag[K]]) -> None:
-        self._bags = bags
-        self._taken = 0
-        self._kinds: list[K] = []
-        self._index: dict[K, int] = {}
-        self._answers: dict[Hashable, Bool] = {}
-        self._entry_bags = _Growing()
-        self._entry_kinds = _Growing()
-        self._entry_counts = _Growing()
+    def _note(self, name: str, pods: Iterable[tuple[Pod, int]]) -> None:
+        amounts: dict[Kind[K], int] = {}
+        for pod, amount in pods:
+            for key in self._kinds_of(pod):
+                kind = self._kind(key)
+                amounts[kind] = amounts.get(kind, 0) + amount
+        for kind, amount in amounts.items():
+            if amount:
+                self._log.append(Change(name, kind, amount))
+                left = kind.where.get(name, 0) + amount
+                if left:
+                    kind.where[name] = left
+                else:
+                    del kind.where[name]
+            if not kind.where:
+                self._forget(kind)
+        if len(self._log) > 2 * len(self.table) + _LOG_SLACK:
+            half = len(self._log) // 2
+            del self._log[:half]
+            self._log_start += half
 
-    def _take(self, number: int, bag: Bag[K]) -> None:
-        self._entry_bags.extend([number] * len(bag))
-        self._entry_kinds.extend([self._number_of(kind) for kind, _ in bag])
-        self._entry_counts.extend([count for _, count in bag])
+    def _kind(self, key: K) -> Kind[K]:
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = Kind(key, self._group_of(key))
+            self._groups.setdefault(kind.group, {})[key] = kind
+        return kind
 
-    def _number_of(self, kind: K) -> int:
-        number = self._index.get(kind)
-        if number is None:
-            number = self._index[kind] = len(self._kinds)
-            self._kinds.append(kind)
-        return number
+    def _forget(self, kind: Kind[K]) -> None:
+        del self._kinds[kind.key]
+        group = self._groups[kind.group]
+        del group[kind.key]
+        if not group:
+            del self._groups[kind.group]
+
+
+class Count(Generic[K]):
+    """A number for every node: things of some kinds, weighted. Made by ``Tally.count``.
+
+    Attributes:
+        total: the sum over all nodes.
+        recounts: how often everything was counted from scratch; changes do not reach over that.
+    """
+
+    __slots__ = (
+        "_amount_of",
+        "_amounts",
+        "_groups",
+        "_layout",
+        "_log",
+        "_log_start",
+        "_per_node",
+        "_seen",
+        "_tally",
+        "domains",
+        "recounts",
+        "total",
+    )
+
+    def __init__(
+        self,
+        tally: Tally[K],
+        amount_of: Callable[[K], int],
+        groups: Collection[str] | None,
+    ) -> None:
+        self._tally = tally
+        self._amount_of = amount_of
+        self._groups = groups
+        self._amounts: dict[Kind[K], int] = {}
+        self._layout = -1
+        self._seen = 0
+        self._per_node: Int64 = np.zeros(0, dtype=np.int64)
+        self._log: list[tuple[int, int]] = []
+        self._log_start = 0
+        self.total = 0
+        self.recounts = 0
+        #: Sums of this by domain, which whoever makes them keeps here.
+        self.domains: Recent[Any] = Recent(_FEWEST_KEPT)
+
+    @property
+    def per_node(self) -> Int64:
+        """int64, shape (n,), by row of the table. Never changes: it is another array when a number
+        is another."""
+        self._per_node.setflags(write=False)
+        return self._per_node
+
+    def update(self) -> None:
+        """Follow the tally."""
+        tally = self._tally
+        if self._layout == tally.layout:
+            if self._seen == tally.change_count:
+                return
+            changes = tally.changes_since(self._seen)
+            if changes is not None:
+                self._seen = tally.change_count
+                self._apply(changes)
+                return
+        self._recount()
+
+    @property
+    def change_count(self) -> int:
+        """How many changes of nodes' numbers there were."""
+        return self._log_start + len(self._log)
+
+    def changes_since(self, change_count: int) -> Sequence[tuple[int, int]] | None:
+        """(row, by how much) after ``change_count`` was read; None if that is too long ago."""
+        first = change_count - self._log_start
+        return self._log[first:] if first >= 0 else None
+
+    def _apply(self, changes: Iterable[Change[K]]) -> None:
+        row_of = self._tally.table.row_of
+        for name, kind, number in changes:
+            amount = self._amounts.get(kind)
+            if amount is None:
+                amount = self._ask(kind)
+            if amount:
+                self._add(row_of[name], amount * number)
+        if len(self._log) > len(self._per_node) + _LOG_SLACK:
+            half = len(self._log) // 2
+            del self._log[:half]
+            self._log_start += half
+
+    def _add(self, row: int, amount: int) -> None:
+        if not self._per_node.flags.writeable:  # somebody has it
+            self._per_node = self._per_node.copy()
+        self._per_node[row] += amount
+        self.total += amount
+        self._log.append((row, amount))
+
+    def _recount(self) -> None:
+        tally = self._tally
+        self._layout, self._seen = tally.layout, tally.change_count
+        self.recounts += 1
+        self._log, self._log_start = [], self.change_count
+        self._amounts.clear()
+        row_of = tally.table.row_of
+        per_node = np.zeros(len(tally.table), dtype=np.int64)
+        for kind in tally.kinds(self._groups):
+            amount = self._ask(kind)
+            if amount:
+                size = len(kind.where)
+                rows = np.fromiter(map(row_of.__getitem__, kind.where), dtype=np.intp, count=size)
+                numbers = np.fromiter(kind.where.values(), dtype=np.int64, count=size)
+                per_node[rows] += amount * numbers
+        self._per_node = per_node
+        self.total = int(per_node.sum())
+
+    def _ask(self, kind: Kind[K]) -> int:
+        """``amount_of`` a kind, remembered."""
+        if len(self._amounts) > 2 * len(self._tally._kinds) + _STALE_ANSWERS:
+            self._amounts.clear()
+        asked = self._groups is None or kind.group in self._groups
+        amount = self._amounts[kind] = self._amount_of(kind.key) if asked else 0
+        return amount
+
+
+def _difference(before: Sequence[Pod], after: Sequence[Pod]) -> Iterator[tuple[Pod, int]]:
+    """Pods that came (1) and went (-1). One that changed is another object: it does both."""
+    numbers = Counter(map(id, after))
+    numbers.subtract(map(id, before))
+    pods = {id(pod): pod for pod in (*before, *after)}
+    return ((pods[i], number) for i, number in numbers.items() if number)
 
 
 class PodKind(NamedTuple):
@@ -159,13 +376,16 @@ class PodKind(NamedTuple):
     terminating: bool
 
 
-def pod_tally() -> Tally[PodKind]:
-    """Pods by kind."""
-    return Tally("Tally/pods", _pod_kinds)
+def pod_tally(table: NodeTable) -> Tally[PodKind]:
+    """Pods by kind, grouped by namespace; one for all who ask."""
+    return table.companion(
+        "Tally/pods", lambda: Tally(table, _pods, _pod_kind, lambda kind: kind.namespace)
+    )
 
 
-def _pod_kinds(info: NodeInfo) -> Iterable[PodKind]:
-    return [
-        PodKind(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
-        for pod in info.pods
-    ]
+def _pods(info: NodeInfo) -> list[Pod]:
+    return info.pods
+
+
+def _pod_kind(pod: Pod) -> tuple[PodKind]:
+    return (PodKind(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating),)

@@ -1,43 +1,58 @@
 """How many pods match which terms in which domains: (topology key, value) -> number.
 
-Everything that InterPodAffinity counts is counted here. Per node counts come from tallies of pods
-and of terms, which follow the nodes that change; domains are summed up from them once per cycle.
+Everything that InterPodAffinity counts is counted here. Counts are kept from cycle to cycle, by
+what is counted: they follow the nodes that change (``helpers.tally``), and so do their sums by
+domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from scheduler_core.api import Pod
-from scheduler_core.framework.nodes import Bool, Int64, NodeInfos, NodeTable
-from scheduler_core.plugins.helpers.domain_counts import DomainCounts
-from scheduler_core.plugins.helpers.tally import PodKind, Tally, pod_tally
+from scheduler_core.framework.node_info import NodeInfo
+from scheduler_core.framework.nodes import Bool, NodeTable, Rows
+from scheduler_core.plugins.helpers.domain_counts import (
+    DomainCounts,
+    DomainSums,
+    added,
+    domain_counter,
+    topology,
+)
+from scheduler_core.plugins.helpers.tally import Count, PodKind, Tally, pod_tally
 from scheduler_core.plugins.inter_pod_affinity.terms import (
     ExistingTerm,
     OwnTerm,
-    required_anti_affinity_terms,
+    existing_anti_affinity,
     scoring_terms,
 )
+from scheduler_core.plugins.inter_pod_affinity.weights import WeightedSums
 
-__all__ = ["AffinityCounter", "TopologyCounts"]
+__all__ = [
+    "Subject",
+    "TopologyCounts",
+    "count_existing_anti_affinity",
+    "count_matching_all",
+    "count_matching_each",
+    "weighted_sums",
+]
 
 
 class TopologyCounts:
     """A number per (topology key, value); a pair that was never added to has 0.
 
     Args:
-        table: the snapshot's nodes, by whose label codes the arrays go.
-        per_node: topology key -> number of each node of the table, int64, shape (n,). Nodes without
-            the label do not count.
+        sums: topology key -> the numbers of its values.
     """
 
     __slots__ = ("_by_key", "_table")
 
-    def __init__(self, table: NodeTable, per_node: Mapping[str, Int64]) -> None:
+    def __init__(self, table: NodeTable, sums: Mapping[str, DomainSums]) -> None:
         self._table = table
-        self._by_key = {key: DomainCounts.of(table, key, n) for key, n in per_node.items()}
+        self._by_key = {key: DomainCounts(of_key) for key, of_key in sums.items()}
 
     def get(self, key: str, value: str) -> int:
         """The number of one pair."""
@@ -51,26 +66,17 @@ class TopologyCounts:
             return
         counts = self._by_key.get(key)
         if counts is None:
-            nothing = np.zeros(len(self._table), dtype=np.int64)
-            counts = self._by_key[key] = DomainCounts.of(self._table, key, nothing)
+            counts = self._by_key[key] = DomainCounts(_nothing(self._table, key))
         counts.add(value, amount)
 
     def of_labels(self, labels: Mapping[str, str]) -> list[int]:
         """The numbers of all pairs that a node with these labels has."""
         return [c.get(labels[key]) for key, c in self._by_key.items() if key in labels]
 
-    def over(self, nodes: NodeInfos, key: str) -> Int64:
-        """int64, shape (n,): the number of each node's pair; 0 without the label."""
-        counts = self._by_key.get(key)
-        if counts is None:
-            return np.zeros(len(nodes), dtype=np.int64)
-        of_each: Int64 = counts.by_code()[nodes.label(key)]
-        return of_each
-
-    @property
-    def topology_keys(self) -> Sequence[str]:
-        """Keys that something was counted for."""
-        return [*self._by_key]
+    def positive(self) -> list[tuple[Rows, Bool]]:
+        """For every key that something was counted for: intp, shape (n,), each node's domain, and
+        bool, by domain, those with more than 0. The same arrays as long as those are the same."""
+        return [(c.sums.topology.domain_of, c.positive()) for c in self._by_key.values()]
 
     def is_zero(self) -> bool:
         """Whether every pair has 0."""
@@ -82,143 +88,149 @@ class TopologyCounts:
         return twin
 
 
-class AffinityCounter:
-    """Counts pods and terms on the nodes of the snapshot; one per plugin."""
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The pod of whom terms of other pods may speak, and the labels of its namespace."""
 
-    def __init__(self) -> None:
-        self._pods = pod_tally()
-        self._anti = Tally("InterPodAffinity/requiredAntiAffinity", required_anti_affinity_terms)
-        self._scoring = Tally("InterPodAffinity/scoring", scoring_terms)
+    pod: Pod
+    namespace_labels: Mapping[str, str]
+    question: Hashable
 
-    def existing_anti_affinity(
-        self, pod: Pod, namespace_labels: Mapping[str, str], nodes: NodeInfos
-    ) -> TopologyCounts:
-        """Required anti-affinity terms of pods on nodes that match ``pod``."""
-        table = nodes.table
-        if not table.column_required_anti_affinity.any():
-            return TopologyCounts(table, {})
-        self._anti.update(nodes)
-        matched = _matching_terms(self._anti, pod, namespace_labels)
-        keys = _keys_of(self._anti, matched)
-        sums = {key: _per_node(self._anti, numbers) for key, numbers in keys.items()}
-        return TopologyCounts(table, sums)
+    @classmethod
+    def of(cls, pod: Pod, namespace_labels: Mapping[str, str]) -> Subject:
+        labels = frozenset(pod.labels.items()), frozenset(namespace_labels.items())
+        return cls(pod, namespace_labels, (pod.namespace, labels))
 
-    def matching_all(self, terms: Sequence[OwnTerm], nodes: NodeInfos) -> TopologyCounts:
-        """Pods that match every one of ``terms``, counted once for the key of each."""
-        sums: dict[str, Int64] = {}
-        if terms:
-            self._pods.update(nodes)
-            per_node = self._pods_matching(terms)
-            for term in terms:
-                _add(sums, term.topology_key, per_node)
-        return TopologyCounts(nodes.table, sums)
-
-    def matching_each(self, terms: Sequence[OwnTerm], nodes: NodeInfos) -> TopologyCounts:
-        """Pods that match, for each of ``terms`` by itself."""
-        sums: dict[str, Int64] = {}
-        if terms:
-            self._pods.update(nodes)
-            for term in terms:
-                _add(sums, term.topology_key, self._pods_matching((term,)))
-        return TopologyCounts(nodes.table, sums)
-
-    def weights(
-        self,
-        pod: Pod,
-        own_terms: Sequence[OwnTerm],
-        namespace_labels: Mapping[str, str],
-        hard_weight: int,
-        nodes: NodeInfos,
-    ) -> TopologyCounts | None:
-        """Sums of the weights of preferred terms that match: those of ``pod`` on pods on nodes, and
-        theirs on ``pod``; their required affinity counts ``hard_weight``.
-
-        None where no term matches anything, which is not the same as weights that cancel out.
-        """
-        sums: dict[str, Int64] = {}
-        matched = self._add_own(sums, own_terms, nodes)
-        if nodes.table.column_affinity.any():
-            self._scoring.update(nodes)
-            existing = _matching_terms(self._scoring, pod, namespace_labels)
-            matched |= self._add_existing(sums, existing, hard_weight, nodes)
-        return TopologyCounts(nodes.table, sums) if matched else None
-
-    def _add_own(self, sums: dict[str, Int64], terms: Sequence[OwnTerm], nodes: NodeInfos) -> bool:
-        """Whether any of the pod's own terms matched a pod in a domain."""
-        if not terms:
-            return False
-        self._pods.update(nodes)
-        matched = False
-        for term in terms:
-            per_node = self._pods_matching((term,))
-            matched |= _counts_anywhere(per_node, term.topology_key, nodes.table)
-            _add(sums, term.topology_key, per_node * term.weight)
-        return matched
-
-    def _add_existing(
-        self, sums: dict[str, Int64], terms: Bool, hard_weight: int, nodes: NodeInfos
-    ) -> bool:
-        """Whether any of the matching ``terms`` (bool, by number) stands in a domain."""
-        matched = False
-        for key, numbers in _keys_of(self._scoring, terms).items():
-            counted = [
-                number
-                for number in numbers
-                if hard_weight > 0 or not self._scoring.kinds[number].required
-            ]
-            weights = [
-                hard_weight if term.required else term.weight
-                for term in (self._scoring.kinds[number] for number in counted)
-            ]
-            per_node = _per_node(self._scoring, counted)
-            matched |= _counts_anywhere(per_node, key, nodes.table)
-            _add(sums, key, _per_node(self._scoring, counted, weights))
-        return matched
-
-    def _pods_matching(self, terms: Sequence[OwnTerm]) -> Int64:
-        """int64, shape (n,), all nodes: pods that match every term."""
-        question = tuple((term.namespaces, term.selector) for term in terms)
-
-        def matches(kind: PodKind) -> bool:
-            labels = dict(kind.labels)
-            return all(term.matches(kind.namespace, labels) for term in terms)
-
-        return self._pods.totals(self._pods.answers(question, matches))
+    def is_meant_by(self, term: ExistingTerm) -> bool:
+        return term.matches(self.pod, self.namespace_labels)
 
 
-def _matching_terms(
-    tally: Tally[ExistingTerm], pod: Pod, namespace_labels: Mapping[str, str]
-) -> Bool:
-    """bool, by number of the term: terms that match the pod."""
-    question = (
-        pod.namespace,
-        frozenset(pod.labels.items()),
-        frozenset(namespace_labels.items()),
+# -- Filter ----------------------------------------------------------------------------------------
+
+
+def count_existing_anti_affinity(subject: Subject, table: NodeTable) -> TopologyCounts:
+    """Required anti-affinity terms of pods on nodes that match the pod."""
+    if not table.nodes_with_required_anti_affinity:
+        return TopologyCounts(table, {})
+    terms = _anti_affinity_tally(table)
+    terms.update()
+    sums: dict[str, DomainSums] = {}
+    for key in terms.groups:
+        count = terms.count((subject.question, key), subject.is_meant_by, (key,))
+        if count.total:
+            sums[key] = domain_counter(count, table, key).sums()
+    return TopologyCounts(table, sums)
+
+
+def count_matching_all(terms: Sequence[OwnTerm], table: NodeTable) -> TopologyCounts:
+    """Pods that match every one of ``terms``, counted once for the key of each."""
+    if not terms:
+        return TopologyCounts(table, {})
+    count = _pods_matching(terms, table)
+    return _counted([(term.topology_key, count) for term in terms], table)
+
+
+def count_matching_each(terms: Sequence[OwnTerm], table: NodeTable) -> TopologyCounts:
+    """Pods that match, for each of ``terms`` by itself."""
+    return _counted([(t.topology_key, _pods_matching((t,), table)) for t in terms], table)
+
+
+def _counted(counts: Sequence[tuple[str, Count[PodKind]]], table: NodeTable) -> TopologyCounts:
+    sums: dict[str, DomainSums] = {}
+    for key, count in counts:
+        more = domain_counter(count, table, key).sums()
+        sums[key] = added(sums[key], more) if key in sums else more
+    return TopologyCounts(table, sums)
+
+
+def _nothing(table: NodeTable, key: str) -> DomainSums:
+    domains = topology(table, key)
+    return DomainSums(domains, np.zeros(domains.size + 1, dtype=np.int64))
+
+
+# -- Score -----------------------------------------------------------------------------------------
+
+
+def weighted_sums(
+    subject: Subject, own_terms: Sequence[OwnTerm], hard_weight: int, table: NodeTable
+) -> list[WeightedSums]:
+    """Preferred terms that match something in a domain: those of the pod on pods on nodes, and
+    theirs on the pod; their required affinity counts ``hard_weight``.
+
+    Empty where no term matches anything, which is not the same as weights that cancel out.
+    """
+    parts = []
+    for term in own_terms:
+        count = _pods_matching((term,), table)
+        if count.total:
+            sums = domain_counter(count, table, term.topology_key).sums()
+            if sums.nonzero:
+                parts.append(WeightedSums(term.topology_key, sums, term.weight))
+    if table.nodes_with_affinity:
+        parts.extend(_of_existing_terms(subject, hard_weight, table))
+    return parts
+
+
+def _of_existing_terms(subject: Subject, hard_weight: int, table: NodeTable) -> list[WeightedSums]:
+    terms = _scoring_tally(table)
+    terms.update()
+
+    def weight(term: ExistingTerm) -> int:
+        value = hard_weight if term.required else term.weight
+        return value if subject.is_meant_by(term) else 0
+
+    def counts(term: ExistingTerm) -> bool:
+        return (hard_weight > 0 or not term.required) and subject.is_meant_by(term)
+
+    parts = []
+    for key in terms.groups:
+        found = terms.count((subject.question, key, hard_weight > 0), counts, (key,))
+        if not found.total:
+            continue
+        weights = terms.count((subject.question, key, "weights", hard_weight), weight, (key,))
+        sums = domain_counter(weights, table, key).sums()
+        if sums.nonzero or domain_counter(found, table, key).sums().nonzero:
+            parts.append(WeightedSums(key, sums, 1))
+    return parts
+
+
+# -- tallies ---------------------------------------------------------------------------------------
+
+
+def _pods_matching(terms: Sequence[OwnTerm], table: NodeTable) -> Count[PodKind]:
+    """Pods that match every term."""
+    pods = pod_tally(table)
+    pods.update()
+
+    def matches(kind: PodKind) -> bool:
+        labels = dict(kind.labels)
+        return all(term.matches(kind.namespace, labels) for term in terms)
+
+    question = tuple((term.namespaces, term.selector) for term in terms)
+    return pods.count(("InterPodAffinity", question), matches, terms[0].namespaces)
+
+
+def _anti_affinity_tally(table: NodeTable) -> Tally[ExistingTerm]:
+    return table.companion(
+        "InterPodAffinity/requiredAntiAffinity",
+        lambda: Tally(table, _with_required_anti_affinity, existing_anti_affinity, _key_of),
     )
-    return tally.answers(question, lambda term: term.matches(pod, namespace_labels))
 
 
-def _keys_of(tally: Tally[ExistingTerm], terms: Bool) -> dict[str, list[int]]:
-    """topology key -> numbers of those of ``terms`` that have it."""
-    by_key: dict[str, list[int]] = {}
-    for number in np.flatnonzero(terms).tolist():
-        by_key.setdefault(tally.kinds[number].topology_key, []).append(number)
-    return by_key
+def _scoring_tally(table: NodeTable) -> Tally[ExistingTerm]:
+    return table.companion(
+        "InterPodAffinity/scoring",
+        lambda: Tally(table, _with_affinity, scoring_terms, _key_of),
+    )
 
 
-def _per_node(
-    tally: Tally[ExistingTerm], numbers: Sequence[int], weights: Sequence[int] | None = None
-) -> Int64:
-    """int64, shape (n,), all nodes: how many of these terms are there, or their weights' sum."""
-    of_each = np.zeros(len(tally.kinds), dtype=np.int64)
-    of_each[numbers] = 1 if weights is None else weights
-    return tally.totals(of_each)
+def _with_required_anti_affinity(info: NodeInfo) -> list[Pod]:
+    return info.pods_with_required_anti_affinity
 
 
-def _add(sums: dict[str, Int64], key: str, per_node: Int64) -> None:
-    sums[key] = sums[key] + per_node if key in sums else per_node
+def _with_affinity(info: NodeInfo) -> list[Pod]:
+    return info.pods_with_affinity
 
 
-def _counts_anywhere(per_node: Int64, key: str, table: NodeTable) -> bool:
-    """Whether a node with the label has any."""
-    return bool((per_node * (table.label(key) >= 0)).any())
+def _key_of(term: ExistingTerm) -> str:
+    return term.topology_key

@@ -18,7 +18,6 @@ from scheduler_core.framework.events import (
     QueueingHint,
 )
 from scheduler_core.framework.interface import (
-    MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
     Handle,
@@ -30,7 +29,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
-from scheduler_core.framework.nodes import Bool, NodeInfos
+from scheduler_core.framework.nodes import Bool, NodeInfos, NodeTable, Rows
 from scheduler_core.framework.status import (
     SKIP,
     SUCCESS,
@@ -41,15 +40,23 @@ from scheduler_core.framework.status import (
 )
 from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.cycle_data import read_state
+from scheduler_core.plugins.helpers.same import same_objects
+from scheduler_core.plugins.helpers.tally import Recent, kept_at_most
 from scheduler_core.plugins.inter_pod_affinity import hints
-from scheduler_core.plugins.inter_pod_affinity.counting import AffinityCounter, TopologyCounts
+from scheduler_core.plugins.inter_pod_affinity.counting import (
+    TopologyCounts,
+    count_existing_anti_affinity,
+    count_matching_all,
+    count_matching_each,
+    weighted_sums,
+)
+from scheduler_core.plugins.inter_pod_affinity.kept import Kept
 from scheduler_core.plugins.inter_pod_affinity.terms import (
     OwnTerms,
     existing_anti_affinity,
     matches_all,
-    parse_error,
-    preferred_terms,
 )
+from scheduler_core.plugins.inter_pod_affinity.weights import PairWeights, normalized
 
 __all__ = ["InterPodAffinity"]
 
@@ -65,41 +72,34 @@ class _PreFiltered:
     """The pod's required terms and three maps of pairs (topology key, value) -> number.
 
     Attributes:
-        namespace_labels: labels of the pod's namespace.
         existing: required anti-affinity terms of pods on nodes that match the pod.
         affinity: pods that match all required affinity terms of the pod, per term.
         anti_affinity: pods that match a required anti-affinity term of the pod, per term.
-        matches_itself: the pod matches all its required affinity terms.
     """
 
-    own: OwnTerms
-    namespace_labels: Mapping[str, str]
+    kept: Kept
     existing: TopologyCounts
     affinity: TopologyCounts
     anti_affinity: TopologyCounts
-    matches_itself: bool
+
+    @property
+    def own(self) -> OwnTerms:
+        return self.kept.own
+
+    @property
+    def namespace_labels(self) -> Mapping[str, str]:
+        """Labels of the pod's namespace."""
+        return self.kept.subject.namespace_labels
 
     def clone(self) -> _PreFiltered:
         return _PreFiltered(
-            self.own,
-            self.namespace_labels,
-            self.existing.clone(),
-            self.affinity.clone(),
-            self.anti_affinity.clone(),
-            self.matches_itself,
+            self.kept, self.existing.clone(), self.affinity.clone(), self.anti_affinity.clone()
         )
 
     def may_be_first(self) -> bool:
         """The first of pods that want to be together: nobody is there yet, and it would be wanted
         by itself."""
-        return self.matches_itself and self.affinity.is_zero()
-
-
-@dataclass(frozen=True, slots=True)
-class _PreScored:
-    """Sums of weights per pair (topology key, value)."""
-
-    weights: TopologyCounts
+        return self.kept.matches_itself and self.affinity.is_zero()
 
 
 class InterPodAffinity(
@@ -114,7 +114,8 @@ class InterPodAffinity(
         self._hard_weight = int(args.get("hardPodAffinityWeight", 1))
         self._ignore_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._namespaces = handle.informer("Namespace")
-        self._counter = AffinityCounter()
+        self._kept: Recent[Kept] = Recent(1)
+        self._namespaces_version = -1
         self._extensions = _Extensions()
 
     # -- Filter ------------------------------------------------------------------------------------
@@ -123,23 +124,23 @@ class InterPodAffinity(
         self, state: CycleState, pod: Pod, nodes: NodeInfos
     ) -> tuple[PreFilterResult | None, Status]:
         """Counts what matches; Skip where nothing can keep the pod off a node."""
-        problem = parse_error(pod)
-        if problem:
-            return None, unresolvable(f"parsing pod: {problem}")
-        own = OwnTerms.of(pod, self._namespaces)
-        labels = self._namespace_labels(pod)
-        existing = self._counter.existing_anti_affinity(pod, labels, nodes)
+        table = nodes.table
+        if not table.nodes_with_required_anti_affinity and not _has_terms(pod):
+            return None, SKIP
+        kept = self._kept_for(pod, table)
+        if kept.problem:
+            return None, unresolvable(f"parsing pod: {kept.problem}")
+        own = kept.own
+        existing = count_existing_anti_affinity(kept.subject, table)
         if not own.affinity and not own.anti_affinity and existing.is_zero():
             return None, SKIP
         state.write(
             _FILTER_STATE,
             _PreFiltered(
-                own,
-                labels,
+                kept,
                 existing,
-                self._counter.matching_all(own.affinity, nodes),
-                self._counter.matching_each(own.anti_affinity, nodes),
-                matches_all(own.affinity, pod),
+                count_matching_all(own.affinity, table),
+                count_matching_each(own.anti_affinity, table),
             ),
         )
         return None, SUCCESS
@@ -161,57 +162,48 @@ class InterPodAffinity(
         return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> NodeStatuses:
+        """For all nodes of the table: the same object as before where nothing is otherwise."""
         known = _filter_state(state)
-        statuses = NodeStatuses(len(nodes))
-        if known.own.affinity:
-            statuses.reject(~_near_mask(known, nodes), _NOT_NEAR)
-        for key in {term.topology_key for term in known.own.anti_affinity}:
-            statuses.reject(known.anti_affinity.over(nodes, key) > 0, _TOO_NEAR)
-        for key in known.existing.topology_keys:
-            statuses.reject(known.existing.over(nodes, key) > 0, _UNWANTED)
-        return statuses
+        kept = known.kept
+        pairs = _Pairs.of(known)
+        inputs = pairs.inputs()
+        if not kept.statuses_from or not same_objects(kept.statuses_from, inputs):
+            kept.statuses, kept.statuses_from = pairs.statuses(nodes.table), inputs
+        return kept.statuses if nodes.rows is None else kept.statuses.taken(nodes.rows)
 
     # -- Score -------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
         """Sums up weights; Skip where no term matches anything."""
-        problem = parse_error(pod)
-        if problem:
-            return error(f"failed to parse pod: {problem}")
-        own = preferred_terms(pod, self._namespaces)
-        if self._ignore_existing and not own:
+        table = nodes.table
+        if not _has_terms(pod) and (self._ignore_existing or not table.nodes_with_affinity):
             return SKIP
-        labels = self._namespace_labels(pod)
-        weights = self._counter.weights(pod, own, labels, self._hard_weight, nodes)
-        if weights is None:
+        kept = self._kept_for(pod, table)
+        if kept.problem:
+            return error(f"failed to parse pod: {kept.problem}")
+        if self._ignore_existing and not kept.preferred:
             return SKIP
-        state.write(_SCORE_STATE, _PreScored(weights))
+        parts = weighted_sums(kept.subject, kept.preferred, self._hard_weight, table)
+        if not parts:
+            return SKIP
+        state.write(_SCORE_STATE, kept.pair_weights(parts))
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         labels = node_info.node.labels if node_info.node is not None else {}
-        return sum(_score_state(state).weights.of_labels(labels))
+        return _score_state(state).of_labels(labels)
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Scores:
-        weights = _score_state(state).weights
-        total = np.zeros(len(nodes), dtype=np.int64)
-        for key in weights.topology_keys:
-            total += weights.over(nodes, key)
-        return total
+        """For all nodes of the table: the same, read-only array as before where nothing is
+        otherwise."""
+        return _score_state(state).over(nodes)
 
     def normalize_score(
         self, state: CycleState, pod: Pod, nodes: NodeInfos, scores: Scores
     ) -> Scores:
         """The lowest score becomes 0, the highest 100; what is between is cut off, not rounded."""
-        if not len(scores):
-            return scores
-        lowest = int(scores.min())
-        spread = int(scores.max()) - lowest
-        if spread == 0:
-            return np.zeros(len(scores), dtype=np.int64)
-        share = (scores - lowest).astype(np.float64) / float(spread)
-        normalized: Scores = (float(MAX_NODE_SCORE) * share).astype(np.int64)
-        return normalized
+        known: PairWeights | None = state.get(_SCORE_STATE)
+        return known.normalized(scores) if known is not None else normalized(scores)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -232,10 +224,20 @@ class InterPodAffinity(
     def _after_node_change(self, pod: Pod, old: Any, new: Any) -> QueueingHint:
         return hints.after_node_change(pod, self._namespaces, old, new)
 
-    def _namespace_labels(self, pod: Pod) -> Mapping[str, str]:
-        """Labels of the pod's namespace; none where there is no such object."""
-        namespace = self._namespaces.get(pod.namespace)
-        return namespace.labels if namespace is not None else {}
+    def _kept_for(self, pod: Pod, table: NodeTable) -> Kept:
+        """What is known of pods like this one; Namespaces count among what it follows from."""
+        namespaces, kept = self._namespaces, self._kept
+        if self._namespaces_version != namespaces.version:
+            self._namespaces_version = namespaces.version
+            kept.clear()
+        kept.limit = kept_at_most(len(table))
+        return kept.get(pod.signature, lambda: Kept(pod, namespaces))
+
+
+def _has_terms(pod: Pod) -> bool:
+    """Whether the pod has pod affinity or anti-affinity."""
+    affinity = pod.affinity
+    return affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None
 
 
 def _is_near(known: _PreFiltered, labels: Mapping[str, str]) -> bool:
@@ -247,14 +249,55 @@ def _is_near(known: _PreFiltered, labels: Mapping[str, str]) -> bool:
     return all(count > 0 for count in counts) or known.may_be_first()
 
 
-def _near_mask(known: _PreFiltered, nodes: NodeInfos) -> Bool:
-    """bool, shape (n,): ``_is_near`` of all nodes."""
-    has_keys = np.ones(len(nodes), dtype=bool)
-    pods_there = np.ones(len(nodes), dtype=bool)
-    for key in {term.topology_key for term in known.own.affinity}:
-        has_keys &= nodes.label(key) >= 0
-        pods_there &= known.affinity.over(nodes, key) > 0
-    return has_keys if known.may_be_first() else has_keys & pods_there
+#: Of each topology key: intp, shape (n,), the nodes' domains; bool, by domain, those with any.
+_Positive = list[tuple[Rows, Bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """What Filter's answer for all nodes follows from."""
+
+    wants_company: bool
+    may_be_first: bool
+    affinity: _Positive
+    anti_affinity: _Positive
+    existing: _Positive
+
+    @classmethod
+    def of(cls, known: _PreFiltered) -> _Pairs:
+        return cls(
+            bool(known.own.affinity),
+            known.may_be_first(),
+            known.affinity.positive(),
+            known.anti_affinity.positive(),
+            known.existing.positive(),
+        )
+
+    def inputs(self) -> list[object]:
+        """Objects that are the same for the same answer. How many keys the pod's own terms have is
+        the same for all pods with its signature."""
+        pairs = (*self.affinity, *self.anti_affinity, *self.existing)
+        return [self.may_be_first, *(array for pair in pairs for array in pair)]
+
+    def statuses(self, table: NodeTable) -> NodeStatuses:
+        """Of all nodes of the table."""
+        statuses = NodeStatuses(len(table))
+        if self.wants_company:
+            statuses.reject(~self._near(len(table)), _NOT_NEAR)
+        for domain_of, positive in self.anti_affinity:
+            statuses.reject(positive.take(domain_of), _TOO_NEAR)
+        for domain_of, positive in self.existing:
+            statuses.reject(positive.take(domain_of), _UNWANTED)
+        statuses.ids.setflags(write=False)  # others get the same object
+        return statuses
+
+    def _near(self, size: int) -> Bool:
+        """bool, shape (n,): ``_is_near`` of all nodes."""
+        near = np.ones(size, dtype=bool)
+        for domain_of, positive in self.affinity:
+            # The last domain is that of nodes without the label.
+            near &= domain_of < len(positive) - 1 if self.may_be_first else positive.take(domain_of)
+        return near
 
 
 class _Extensions(PreFilterExtensions):
@@ -290,5 +333,5 @@ def _filter_state(state: CycleState) -> _PreFiltered:
     return read_state(state, _FILTER_STATE, _PreFiltered, "error reading")
 
 
-def _score_state(state: CycleState) -> _PreScored:
-    return read_state(state, _SCORE_STATE, _PreScored, "failed to read")
+def _score_state(state: CycleState) -> PairWeights:
+    return read_state(state, _SCORE_STATE, PairWeights, "failed to read")

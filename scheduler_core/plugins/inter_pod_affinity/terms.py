@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from scheduler_core.api import LabelSelector, Namespace, Pod, PodAffinity, PodAffinityTerm
 from scheduler_core.framework.interface import Informer
-from scheduler_core.framework.node_info import NodeInfo
 
 __all__ = [
     "ExistingTerm",
@@ -19,7 +18,6 @@ __all__ = [
     "matches_all",
     "parse_error",
     "preferred_terms",
-    "required_anti_affinity_terms",
     "resolve",
     "scoring_terms",
 ]
@@ -144,26 +142,13 @@ class ExistingTerm(NamedTuple):
         return self.selector.matches(pod.labels)
 
 
-def required_anti_affinity_terms(info: NodeInfo) -> list[ExistingTerm]:
-    """Required anti-affinity terms of all pods on a node."""
-    return [
-        term
-        for pod in info.pods_with_required_anti_affinity
-        for term in existing_anti_affinity(pod)
-    ]
-
-
 def existing_anti_affinity(pod: Pod) -> Iterable[ExistingTerm]:
     """Required anti-affinity terms of a pod on a node."""
     return _existing(pod, ((t, 0) for t in _anti_affinity(pod).required), required=True)
 
 
-def scoring_terms(info: NodeInfo) -> list[ExistingTerm]:
-    """Terms of all pods on a node that bear on scores: all but required anti-affinity."""
-    return [term for pod in info.pods_with_affinity for term in _scoring_terms(pod)]
-
-
-def _scoring_terms(pod: Pod) -> Iterable[ExistingTerm]:
+def scoring_terms(pod: Pod) -> Iterable[ExistingTerm]:
+    """Terms of a pod on a node that bear on scores: all but required anti-affinity."""
     affinity, anti = _affinity(pod), _anti_affinity(pod)
     yield from _existing(pod, ((t, 0) for t in affinity.required), required=True)
     yield from _existing(pod, ((w.term, w.weight) for w in affinity.preferred))

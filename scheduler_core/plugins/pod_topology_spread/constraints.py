@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.api import (
+    EVERYTHING,
     HOSTNAME_LABEL,
     SCHEDULE_ANYWAY,
     LabelSelector,
@@ -19,6 +20,7 @@ from scheduler_core.api import (
 from scheduler_core.api.reader import Reader
 from scheduler_core.api.selectors import label_requirement
 from scheduler_core.framework.interface import Handle
+from scheduler_core.plugins.helpers.tally import Recent
 
 __all__ = ["HOSTNAME", "Constraint", "ConstraintSource"]
 
@@ -26,6 +28,9 @@ HOSTNAME: Final = HOSTNAME_LABEL
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HONOR: Final = "Honor"
 _BY_NAMESPACE: Final = "namespace"
+
+#: Kinds of pods of which the deduced selectors are kept.
+_SELECTORS_KEPT: Final = 1024
 
 _SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(3, HOSTNAME, SCHEDULE_ANYWAY),
@@ -79,7 +84,7 @@ class ConstraintSource:
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self.system_defaulting = args.get("defaultingType", "System") == "System"
-        self._defaults: Sequence[TopologySpreadConstraint] = (
+        defaults: Sequence[TopologySpreadConstraint] = (
             _SYSTEM_DEFAULTS
             if self.system_defaulting
             else [
@@ -87,10 +92,17 @@ class ConstraintSource:
                 for entry in args.get("defaultConstraints", ())
             ]
         )
-        if not self._defaults:
+        self._defaults_by_action: dict[str, list[TopologySpreadConstraint]] = {}
+        for constraint in defaults:
+            same_action = self._defaults_by_action.setdefault(constraint.when_unsatisfiable, [])
+            same_action.append(constraint)
+        if not defaults:
             return
         self._services = handle.informer("Service")
         self._services.add_indexer(_BY_NAMESPACE, lambda service: (service.namespace,))
+        #: (namespace, labels) -> the selectors of Services, as long as those stay as they are.
+        self._of_services: Recent[LabelSelector] = Recent(_SELECTORS_KEPT)
+        self._services_version = -1
         self._controllers = {
             (version, kind): handle.informer(kind)
             for version, kind in (
@@ -110,26 +122,46 @@ class ConstraintSource:
         own = pod.topology_spread_constraints
         if own:
             return tuple(_own(c, pod) for c in own if c.when_unsatisfiable == action)
-        wanted = [c for c in self._defaults if c.when_unsatisfiable == action]
+        return self.defaults(pod, action)
+
+    def defaults(self, pod: Pod, action: str) -> tuple[Constraint, ...]:
+        """Those of a pod without constraints of its own."""
+        wanted = self._defaults_by_action.get(action)
         selector = self._deduced_selector(pod) if wanted else None
-        if selector is None:
+        if wanted is None or selector is None:
             return ()
         return tuple(_resolved(c, selector) for c in wanted)
 
     def _deduced_selector(self, pod: Pod) -> LabelSelector | None:
         """Selectors of all Services that select the pod, and of its controller; None if empty."""
-        labels: dict[str, str] = {}
-        for service in self._services.by_index(_BY_NAMESPACE, pod.namespace):
-            if service.selects(pod.labels):
-                labels.update(service.selector)
-        selector = LabelSelector.from_labels(labels)
-        owner = pod.controller
+        selector = self._services_selector(pod)
+        owner = pod.controller if pod.owner_references else None
         informer = self._controllers.get((owner.api_version, owner.kind)) if owner else None
         if owner is not None and informer is not None:
             controller = informer.get(f"{pod.namespace}/{owner.name}")
             if controller is not None and controller.selector is not None:
-                selector = selector.with_requirements(*controller.selector.requirements)
-        return None if selector.is_empty else selector
+                requirements = controller.selector.requirements
+                selector = (selector or EVERYTHING).with_requirements(*requirements)
+        return None if selector is None or selector.is_empty else selector
+
+    def _services_selector(self, pod: Pod) -> LabelSelector | None:
+        """Selectors of all Services that select the pod, as one; None without any Service."""
+        services = self._services
+        if services.version != self._services_version:
+            self._services_version = services.version
+            self._of_services.clear()
+        if not services.by_index(_BY_NAMESPACE, pod.namespace):
+            return None
+        return self._of_services.get(
+            (pod.namespace, frozenset(pod.labels.items())), lambda: self._merged_services(pod)
+        )
+
+    def _merged_services(self, pod: Pod) -> LabelSelector:
+        labels: dict[str, str] = {}
+        for service in self._services.by_index(_BY_NAMESPACE, pod.namespace):
+            if service.selects(pod.labels):
+                labels.update(service.selector)
+        return LabelSelector.from_labels(labels)
 
 
 def _own(constraint: TopologySpreadConstraint, pod: Pod) -> Constraint:

@@ -1,24 +1,30 @@
 """How many of the pods that a constraint selects are on each node, and in each domain.
 
-Everything that PodTopologySpread counts is counted here. Per node counts come from the tally, which
-follows the nodes that change; domains are summed up from them once per cycle.
+Everything that PodTopologySpread counts is counted here. Counts are kept from cycle to cycle, by
+what is counted: they follow the nodes that change (``helpers.tally``), and so do their sums by
+domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from scheduler_core.api import LabelSelector, Node, Pod, find_untolerated
-from scheduler_core.framework.nodes import Bool, Int64, NodeInfos
-from scheduler_core.plugins.helpers.domain_counts import DomainCounts
+from scheduler_core.framework.nodes import Bool, NodeInfos, NodeTable
+from scheduler_core.plugins.helpers.domain_counts import (
+    DomainCounts,
+    DomainSums,
+    domain_counter,
+    topology,
+)
 from scheduler_core.plugins.helpers.node_matching import pod_selects_mask
-from scheduler_core.plugins.helpers.tally import PodKind, pod_tally
+from scheduler_core.plugins.helpers.tally import Count, PodKind, pod_tally
 from scheduler_core.plugins.pod_topology_spread.constraints import Constraint
 
-__all__ = ["Spread", "SpreadCounter", "carries_keys", "keys_mask"]
+__all__ = ["Spread", "carries_keys", "domain_totals", "keys_mask", "matching_pods", "spreads"]
 
 
 @dataclass(slots=True)
@@ -39,68 +45,52 @@ class Spread:
         return Spread(self.constraint, self.domains.clone())
 
 
-class SpreadCounter:
-    """Counts pods for constraints; one per plugin."""
+def matching_pods(
+    table: NodeTable, namespace: str, selector: LabelSelector | None
+) -> Count[PodKind]:
+    """Pods of the namespace that the selector selects and that are not being deleted. No selector,
+    and the empty one, count none."""
+    pods = pod_tally(table)
+    pods.update()
+    if selector is None or selector.is_empty:
+        return pods.count("nothing", lambda kind: 0, ())
 
-    def __init__(self) -> None:
-        self._pods = pod_tally()
+    def counts(kind: PodKind) -> int:
+        return not kind.terminating and selector.matches(dict(kind.labels))
 
-    def update(self, nodes: NodeInfos) -> None:
-        """To be called before counting in a cycle."""
-        self._pods.update(nodes)
+    return pods.count(("PodTopologySpread", namespace, selector), counts, (namespace,))
 
-    def per_node(self, namespace: str, selector: LabelSelector | None) -> Int64:
-        """int64, shape (n,), all nodes of the snapshot: pods of the namespace that the selector
-        selects and that are not being deleted. No selector, and the empty one, count none."""
-        if selector is None or selector.is_empty:
-            return self._pods.totals(np.zeros(len(self._pods.kinds), dtype=bool))
 
-        def counts(kind: PodKind) -> bool:
-            if kind.namespace != namespace or kind.terminating:
-                return False
-            return selector.matches(dict(kind.labels))
+def spreads(pod: Pod, constraints: Sequence[Constraint], table: NodeTable) -> list[Spread]:
+    """Domains of hard constraints: those of nodes that carry every key and that the policies of the
+    constraint admit."""
+    keys = tuple(c.topology_key for c in constraints)
+    return [Spread(c, DomainCounts(_domain_sums(pod, c, table, keys, False))) for c in constraints]
 
-        return self._pods.totals(self._pods.answers((namespace, selector), counts))
 
-    def spreads(
-        self, pod: Pod, constraints: Sequence[Constraint], nodes: NodeInfos
-    ) -> list[Spread]:
-        """Domains of hard constraints: those of nodes that carry every key and that the policies
-        of the constraint admit."""
-        table = nodes.table
-        carrying = keys_mask(table, constraints)
-        return [
-            Spread(
-                c,
-                DomainCounts.of(
-                    table,
-                    c.topology_key,
-                    self.per_node(pod.namespace, c.selector),
-                    carrying & _admitted(pod, c, table),
-                ),
-            )
-            for c in constraints
-        ]
+def domain_totals(
+    pod: Pod, constraint: Constraint, table: NodeTable, keys: tuple[str, ...]
+) -> DomainSums:
+    """Pods on nodes that the policies admit and that carry all ``keys``. Nodes without the label
+    have a number too."""
+    return _domain_sums(pod, constraint, table, keys, True)
 
-    def domain_totals(
-        self, pod: Pod, constraint: Constraint, nodes: NodeInfos, carrying: Bool | None
-    ) -> Int64:
-        """int64, shape (codes + 1,), by label code of the constraint's key: pods on nodes that the
-        policies admit and (where given) that are ``carrying``. Nodes without the label share the
-        domain of the empty value; the last entry is the number of theirs."""
-        table = nodes.table
-        column = table.label_column(constraint.topology_key)
-        counted = _admitted(pod, constraint, table)
-        if carrying is not None:
-            counted = counted & carrying
-        size = len(column.values)
-        codes = np.where(column.codes < 0, size, column.codes)
-        per_node = self.per_node(pod.namespace, constraint.selector) * counted
-        totals = np.bincount(codes, weights=per_node, minlength=size + 1).astype(np.int64)
-        empty = column.code_of("")
-        if empty >= 0:
-            totals[[empty, size]] = totals[empty] + totals[size]
-        return totals
+
+def _domain_sums(
+    pod: Pod,
+    constraint: Constraint,
+    table: NodeTable,
+    keys: tuple[str, ...],
+    count_unlabelled: bool,
+) -> DomainSums:
+    return domain_counter(
+        matching_pods(table, pod.namespace, constraint.selector),
+        table,
+        constraint.topology_key,
+        among=(keys, _policies(pod, constraint)),
+        admitted=lambda: _carrying(table, keys) & _admitted(pod, constraint, table),
+        count_unlabelled=count_unlabelled,
+    ).sums()
 
 
 def carries_keys(node: Node, constraints: Iterable[Constraint]) -> bool:
@@ -108,12 +98,32 @@ def carries_keys(node: Node, constraints: Iterable[Constraint]) -> bool:
     return all(c.topology_key in node.labels for c in constraints)
 
 
-def keys_mask(nodes: NodeInfos, constraints: Iterable[Constraint]) -> Bool:
-    """bool, shape (n,): nodes that have every topology key."""
-    mask = np.ones(len(nodes), dtype=bool)
+def keys_mask(nodes: NodeInfos, constraints: Iterable[Constraint]) -> Bool | None:
+    """bool, shape (n,): nodes that have every topology key; None: all of them."""
+    mask: Bool | None = None
     for constraint in constraints:
-        mask &= nodes.label(constraint.topology_key) >= 0
+        has = topology(nodes.table, constraint.topology_key).has_label(nodes)
+        if has is not None:
+            mask = has if mask is None else mask & has
     return mask
+
+
+def _carrying(table: NodeTable, keys: Iterable[str]) -> Bool:
+    mask = np.ones(len(table), dtype=bool)
+    for key in keys:
+        mask &= table.label(key) >= 0
+    return mask
+
+
+def _policies(pod: Pod, constraint: Constraint) -> Hashable:
+    """What of the pod decides which nodes the policies of a constraint admit."""
+    selector: Hashable = None
+    if constraint.honor_affinity:
+        affinity = pod.affinity.node_affinity
+        required = affinity.required if affinity is not None else None
+        if pod.node_selector or required is not None:
+            selector = (frozenset((pod.node_selector or {}).items()), required)
+    return selector, pod.tolerations if constraint.honor_taints else None
 
 
 def _admitted(pod: Pod, constraint: Constraint, nodes: NodeInfos) -> Bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from scheduler_core.api import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Pod
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.events import (
@@ -27,7 +29,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.node_statuses import NodeStatuses
-from scheduler_core.framework.nodes import NodeInfos
+from scheduler_core.framework.nodes import Bool, NodeInfos, Rows
 from scheduler_core.framework.status import (
     SKIP,
     SUCCESS,
@@ -38,10 +40,11 @@ from scheduler_core.framework.status import (
 )
 from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.cycle_data import read_state
+from scheduler_core.plugins.helpers.tally import Recent, kept_at_most
 from scheduler_core.plugins.pod_topology_spread import hints
-from scheduler_core.plugins.pod_topology_spread.constraints import ConstraintSource
-from scheduler_core.plugins.pod_topology_spread.counting import Spread, SpreadCounter, carries_keys
-from scheduler_core.plugins.pod_topology_spread.scoring import SpreadScores
+from scheduler_core.plugins.pod_topology_spread.constraints import Constraint, ConstraintSource
+from scheduler_core.plugins.pod_topology_spread.counting import Spread, carries_keys, spreads
+from scheduler_core.plugins.pod_topology_spread.scoring import KeptScores, SpreadScores
 
 __all__ = ["PodTopologySpread"]
 
@@ -53,14 +56,38 @@ _FILTER_STATE: Final = "PreFilterPodTopologySpread"
 _SCORE_STATE: Final = "PreScorePodTopologySpread"
 
 
+class _Kept:
+    """What is kept for the next pod with the same signature.
+
+    Attributes:
+        constraints: whenUnsatisfiable -> the pod's own constraints.
+        too_full: of each hard constraint, the nodes' domains and which domains have no room; what
+            ``statuses`` follow from.
+        statuses: of all nodes; never written to.
+    """
+
+    __slots__ = ("constraints", "scores", "statuses", "too_full")
+
+    def __init__(self) -> None:
+        self.constraints: dict[str, tuple[Constraint, ...]] = {}
+        self.too_full: list[tuple[Rows, Bool]] = []
+        self.statuses: NodeStatuses | None = None
+        self.scores = KeptScores()
+
+
 @dataclass(slots=True)
 class _PreFiltered:
     """The hard constraints of the pod and their domains."""
 
     spreads: list[Spread]
+    kept: _Kept
 
     def clone(self) -> _PreFiltered:
-        return _PreFiltered([spread.clone() for spread in self.spreads])
+        return _PreFiltered([spread.clone() for spread in self.spreads], self.kept)
+
+
+#: For pods without constraints, of which nothing is kept.
+_NOTHING_KEPT: Final = _Kept()
 
 
 class PodTopologySpread(
@@ -76,9 +103,30 @@ class PodTopologySpread(
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._source = ConstraintSource(args, handle)
-        self._counter = SpreadCounter()
+        self._kept: Recent[_Kept] = Recent(1)
         self._handle = handle
         self._extensions = _Extensions()
+
+    def _constraints(
+        self, pod: Pod, action: str, nodes: NodeInfos
+    ) -> tuple[tuple[Constraint, ...], _Kept]:
+        """The pod's constraints of that action and what is kept for pods like it.
+
+        Raises:
+            ValueError: a selector does not parse.
+        """
+        if not pod.topology_spread_constraints:
+            constraints = self._source.defaults(pod, action)
+            return constraints, self._kept_for(pod, nodes) if constraints else _NOTHING_KEPT
+        kept = self._kept_for(pod, nodes)
+        known = kept.constraints.get(action)
+        if known is None:
+            known = kept.constraints[action] = self._source.constraints(pod, action)
+        return known, kept
+
+    def _kept_for(self, pod: Pod, nodes: NodeInfos) -> _Kept:
+        self._kept.limit = kept_at_most(len(nodes.table))
+        return self._kept.get(pod.signature, _Kept)
 
     # -- Filter ------------------------------------------------------------------------------------
 
@@ -87,14 +135,13 @@ class PodTopologySpread(
     ) -> tuple[PreFilterResult | None, Status]:
         """Counts the pods per domain; Skip without hard constraints."""
         try:
-            constraints = self._source.constraints(pod, DO_NOT_SCHEDULE)
+            constraints, kept = self._constraints(pod, DO_NOT_SCHEDULE, nodes)
         except ValueError as exc:
             text = "get constraints from pod: obtaining pod's hard topology spread constraints"
             return None, error(f"{text}: {exc}")
         if not constraints:
             return None, SKIP
-        self._counter.update(nodes)
-        state.write(_FILTER_STATE, _PreFiltered(self._counter.spreads(pod, constraints, nodes)))
+        state.write(_FILTER_STATE, _PreFiltered(spreads(pod, constraints, nodes.table), kept))
         return None, SUCCESS
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
@@ -113,29 +160,27 @@ class PodTopologySpread(
         return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> NodeStatuses:
-        statuses = NodeStatuses(len(nodes))
-        for spread in _filter_state(state).spreads:
-            constraint = spread.constraint
-            codes = nodes.label(constraint.topology_key)
-            statuses.reject(codes < 0, _NO_LABEL)
-            after = spread.domains.by_code() + constraint.selects(pod.labels)
-            statuses.reject((after > spread.room())[codes], _TOO_UNEVEN)
-        return statuses
+        """For all nodes of the table: the same object as before where nothing is otherwise."""
+        known = _filter_state(state)
+        kept = known.kept
+        too_full = [(s.domains.sums.topology.domain_of, _too_full(s, pod)) for s in known.spreads]
+        if kept.statuses is None or not _are_equal(kept.too_full, too_full):
+            kept.statuses, kept.too_full = _statuses(known.spreads, too_full), too_full
+        return kept.statuses if nodes.rows is None else kept.statuses.taken(nodes.rows)
 
     # -- Score -------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
         """Counts the pods per domain of feasible nodes; Skip without soft constraints."""
         try:
-            constraints = self._source.constraints(pod, SCHEDULE_ANYWAY)
+            constraints, kept = self._constraints(pod, SCHEDULE_ANYWAY, nodes)
         except ValueError as exc:
             text = "calculating preScoreState: obtaining pod's soft topology spread constraints"
             return error(f"{text}: {exc}")
         if not constraints:
             return SKIP
-        self._counter.update(nodes)
         require_all = bool(pod.topology_spread_constraints) or not self._source.system_defaulting
-        scores = SpreadScores(self._counter, pod, constraints, nodes, require_all)
+        scores = SpreadScores(pod, constraints, nodes, require_all, kept.scores)
         state.write(_SCORE_STATE, scores)
         return SUCCESS
 
@@ -179,6 +224,34 @@ class PodTopologySpread(
     def _after_node_change(self, pod: Pod, old: Any, new: Any) -> QueueingHint:
         constraints = self._source.constraints(pod, DO_NOT_SCHEDULE)
         return hints.after_node_change(constraints, old, new)
+
+
+def _too_full(spread: Spread, pod: Pod) -> Bool:
+    """bool, shape (size + 1,): domains that have no room for the pod."""
+    constraint = spread.constraint
+    after = spread.domains.by_domain() + constraint.selects(pod.labels)
+    too_full: Bool = after > spread.room()
+    return too_full
+
+
+def _are_equal(before: list[tuple[Rows, Bool]], now: list[tuple[Rows, Bool]]) -> bool:
+    return len(before) == len(now) and all(
+        a[0] is b[0] and np.array_equal(a[1], b[1]) for a, b in zip(before, now, strict=True)
+    )
+
+
+def _statuses(spreads: list[Spread], too_full: list[tuple[Rows, Bool]]) -> NodeStatuses:
+    """Of all nodes of the table."""
+    size = len(too_full[0][0])
+    statuses = NodeStatuses(size)
+    for spread, (domain_of, full) in zip(spreads, too_full, strict=True):
+        domains = spread.domains.sums.topology
+        if not domains.is_everywhere:
+            statuses.reject(domain_of == domains.size, _NO_LABEL)
+        if full.any():
+            statuses.reject(full.take(domain_of), _TOO_UNEVEN)
+    statuses.ids.setflags(write=False)  # others get the same object
+    return statuses
 
 
 class _Extensions(PreFilterExtensions):
