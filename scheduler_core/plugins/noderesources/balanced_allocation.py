@@ -34,6 +34,7 @@ from scheduler_core.plugins.noderesources.amounts import (
 __all__ = ["NodeResourcesBalancedAllocation"]
 
 _DEFAULT_RESOURCES: Final = ({"name": "cpu"}, {"name": "memory"})
+_PRE_SCORE: Final = "PreScoreNodeResourcesBalancedAllocation"
 _HALF: Final = MAX_NODE_SCORE // 2
 Floats = NDArray[np.float64]
 
@@ -58,19 +59,27 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
         """Skip for a pod that asks for none of the resources."""
-        return SUCCESS if any(self._own(pod)) else SKIP
-
-    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         own = self._own(pod)
         if not any(own):
-            return 0
+            return SKIP
+        state.write(_PRE_SCORE, self._balanced(own))
+        return SUCCESS
+
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        balanced = state.get(_PRE_SCORE)
+        if balanced is None:
+            own = self._own(pod)
+            if not any(own):
+                return 0
+            balanced = self._balanced(own)
         before: list[float] = []
         after: list[float] = []
-        for name, amount in zip(self._resources, own, strict=True):
+        requested = node_info.requested
+        for name, amount in balanced:
             offered = allocatable(node_info, name)
-            if offered == 0 or not counts_for_scoring(name, amount):
+            if offered == 0:
                 continue
-            used = node_info.requested.get(name, 0)
+            used = requested.get(name, 0)
             before.append(min(1.0, float(used) / float(offered)))
             after.append(min(1.0, float(used + amount) / float(offered)))
         return _HALF + (_HALF + _balance(after) - _balance(before)) // 2
@@ -89,6 +98,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
                 before.append(np.minimum(1.0, used / offered))
                 after.append(np.minimum(1.0, (used + amount) / offered))
         return _HALF + (_HALF + _balances(after) - _balances(before)) // 2
+
+    def _balanced(self, own: Sequence[int]) -> list[tuple[str, int]]:
+        """(resource, the pod's amount) that are compared."""
+        amounts = zip(self._resources, own, strict=True)
+        return [(name, amount) for name, amount in amounts if counts_for_scoring(name, amount)]
 
     def _own(self, pod: Pod) -> list[int]:
         requests = pod_requests(pod)

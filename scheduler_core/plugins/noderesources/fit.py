@@ -55,6 +55,8 @@ from scheduler_core.plugins.noderesources.scorers import Share, ShareColumn
 __all__ = ["NodeResourcesFit"]
 
 TOO_MANY_PODS: Final = "Too many pods"
+_PRE_FILTER: Final = "PreFilterNodeResourcesFit"
+_PRE_SCORE: Final = "PreScoreNodeResourcesFit"
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 #: Shortages of one pod that fit into the bits of an int64, one bit left for "hopeless".
 _MAX_BITS: Final = 60
@@ -89,8 +91,8 @@ class NodeResourcesFit(
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: NodeInfos
     ) -> tuple[PreFilterResult | None, Status]:
-        """Sums the pod's requests once (they are kept on the pod)."""
-        pod_requests(pod)
+        """Sums up once what the filter looks at."""
+        state.write(_PRE_FILTER, self._checked_requests(pod))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -98,9 +100,10 @@ class NodeResourcesFit(
         hopeless = False
         if len(node_info.pods) + 1 > node_info.allowed_pod_number:
             reasons.append(TOO_MANY_PODS)
-        for resource, amount in self._checked_requests(pod):
+        requested = node_info.requested
+        for resource, amount in state.get(_PRE_FILTER) or self._checked_requests(pod):
             offered = allocatable(node_info, resource)
-            if amount > offered - node_info.requested.get(resource, 0):
+            if amount > offered - requested.get(resource, 0):
                 reasons.append(f"Insufficient {resource}")
                 hopeless = hopeless or amount > offered
         return _rejection(reasons, hopeless)
@@ -139,32 +142,37 @@ class NodeResourcesFit(
     # -- Score -----------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Status:
-        """Sums what the pod counts for once (it is kept on the pod)."""
-        scoring_requests(pod)
+        """Sums up once what the pod counts for."""
+        state.write(_PRE_SCORE, self._scored_requests(pod))
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        own = scoring_requests(pod)
         shares = [
-            Share(weight, nonzero_requested(node_info, name) + own.get(name, 0), offered)
-            for name, weight in self._args.resources
+            Share(weight, nonzero_requested(node_info, name) + amount, offered)
+            for name, weight, amount in state.get(_PRE_SCORE) or self._scored_requests(pod)
             if (offered := allocatable(node_info, name)) > 0
-            and counts_for_scoring(name, own.get(name, 0))
         ]
         return self._args.scorer.score(shares)
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Scores:
-        own = scoring_requests(pod)
         columns = [
             ShareColumn(
                 weight,
-                nonzero_requested_column(nodes, name) + own.get(name, 0),
+                nonzero_requested_column(nodes, name) + amount,
                 allocatable_column(nodes, name),
             )
-            for name, weight in self._args.resources
-            if counts_for_scoring(name, own.get(name, 0))
+            for name, weight, amount in self._scored_requests(pod)
         ]
         return self._args.scorer.scores(columns, len(nodes))
+
+    def _scored_requests(self, pod: Pod) -> list[tuple[str, int, int]]:
+        """(resource, weight, the pod's amount) that are scored."""
+        own = scoring_requests(pod)
+        return [
+            (name, weight, amount)
+            for name, weight in self._args.resources
+            if counts_for_scoring(name, amount := own.get(name, 0))
+        ]
 
     # -- events ----------------------------------------------------------------------------------
 
