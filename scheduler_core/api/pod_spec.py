@@ -54,11 +54,13 @@ class PodSpec:
     scheduling_group: str = ""
     signature: bytes = b""
 
-    # Filled by api.resources on first use; derived from the fields above, so never stale.
+    # Filled by api.resources and api.validation_pod on first use; derived from the fields above, so
+    # never stale.
     _requests: Mapping[str, int] | None = field(default=None, init=False)
     _nonzero_requests: tuple[int, int] | None = field(default=None, init=False)
     _scoring_requests: Mapping[str, int] | None = field(default=None, init=False)
     _host_ports: tuple[HostPort, ...] | None = field(default=None, init=False)
+    _is_sound: bool = field(default=False, init=False)
 
     @classmethod
     def read(cls, spec: Reader, containers: tuple[Container, ...], signature: bytes) -> PodSpec:

@@ -7,6 +7,7 @@ finds the other faults too; `finish` then raises them together.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -214,5 +215,11 @@ def parse_time(text: str) -> float:
 
 def format_time(seconds: float, *, micro: bool = False) -> str:
     """Seconds since 1970 as Kubernetes writes them: whole seconds, or microseconds on request."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+    if micro:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _format_second(math.floor(seconds))
+
+
+@lru_cache(maxsize=4096)  # one text for all that happens within a second
+def _format_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -38,26 +38,44 @@ _POLICIES: Final = ("Honor", "Ignore")
 
 
 def pod_faults(pod: Pod) -> Iterator[FieldError]:
-    """Everything about the spec of a pod that the API server would refuse."""
-    yield from _container_faults(pod)
-    yield from _resource_faults("spec", pod.pod_requests, pod.pod_limits, pod_level=True)
-    yield from _scheduling_faults(pod)
+    """Everything about the spec of a pod that the API server would refuse.
+
+    A spec without fault is looked at once for all pods that share it.
+    """
+    spec = pod.spec
+    is_shared = pod.volumes is spec.volumes
+    if spec._is_sound and is_shared:
+        return _node_name_faults(pod)
+    first = [
+        *_container_faults(pod),
+        *_resource_faults("spec", pod.pod_requests, pod.pod_limits, pod_level=True),
+    ]
+    others = [*_scheduling_faults(pod), *_placement_faults(pod), *_volume_faults(pod)]
+    if is_shared and not first and not others:
+        object.__setattr__(spec, "_is_sound", True)
+    return iter((*first, *_node_name_faults(pod), *others))
+
+
+def _placement_faults(pod: Pod) -> Iterator[FieldError]:
     yield from label_faults("spec.nodeSelector", pod.node_selector or {})
     for index, toleration in enumerate(pod.tolerations):
         yield from _toleration_faults(f"spec.tolerations[{index}]", toleration)
     yield from _affinity_faults(pod.affinity)
     yield from _spread_faults(pod.topology_spread_constraints)
-    yield from _volume_faults(pod)
+
+
+def _node_name_faults(pod: Pod) -> Iterator[FieldError]:
+    if not pod.node_name:
+        return
+    problem = check_dns_subdomain(pod.node_name)
+    if problem:
+        yield "spec.nodeName", invalid(pod.node_name, problem)
+    if pod.scheduling_gates:
+        rule = "cannot be set until all schedulingGates have been cleared"
+        yield "spec.nodeName", forbidden(rule)
 
 
 def _scheduling_faults(pod: Pod) -> Iterator[FieldError]:
-    if pod.node_name:
-        problem = check_dns_subdomain(pod.node_name)
-        if problem:
-            yield "spec.nodeName", invalid(pod.node_name, problem)
-        if pod.scheduling_gates:
-            rule = "cannot be set until all schedulingGates have been cleared"
-            yield "spec.nodeName", forbidden(rule)
     for path, value, supported in (
         ("spec.restartPolicy", pod.restart_policy, ("Always", "OnFailure", "Never")),
         ("spec.preemptionPolicy", pod.preemption_policy, ("Never", "PreemptLowerPriority")),

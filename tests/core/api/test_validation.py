@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -499,3 +500,31 @@ def test_an_unknown_field_is_named_as_kube_apiserver_names_it() -> None:
     entry = recorded("pod-unknown-field")
     (path,) = unknown_fields(entry["body"])
     assert entry["response"]["message"].endswith(f'strict decoding error: unknown field "{path}"')
+
+
+def test_a_spec_that_was_sound_once_is_judged_with_each_pods_own() -> None:
+    """A spec is looked at once for its pods; the node, the name and the token volume are theirs."""
+
+    def faults(change: Callable[[dict[str, Any]], object]) -> list[str]:
+        raw = make_pod("p").req(cpu="1").raw()
+        raw["spec"]["hostname"] = "looked-at-once"
+        volumes = [{"name": f"kube-api-access-{n}", "projected": {}} for n in ("aaaaa", "bbbbb")]
+        raw["spec"]["volumes"] = volumes
+        change(raw)
+        return [path for path, _ in validate(raw)]
+
+    twice = {"name": "kube-api-access-ccccc", "projected": {}}
+    for _ in range(2):
+        assert faults(lambda raw: None) == []
+        assert faults(lambda raw: raw["spec"].update(nodeName="n1")) == []
+        assert faults(lambda raw: raw["spec"].update(nodeName="N 1")) == ["spec.nodeName"]
+        assert faults(lambda raw: raw["metadata"].update(name="P")) == ["metadata.name"]
+        doubled = faults(lambda raw: raw["spec"].update(volumes=[twice, twice]))
+        assert doubled == ["spec.volumes[1].name"]
+
+
+def test_faults_of_a_spec_are_told_each_time() -> None:
+    raw = make_pod("p").toleration("k", value="v", operator="Exists").raw()
+    assert [[path for path, _ in validate(raw)] for _ in range(2)] == [
+        ["spec.tolerations[0].operator"]
+    ] * 2
