@@ -17,6 +17,10 @@ from dashboard.models import (
     WaitingPod,
 )
 
+# They register themselves.
+from dashboard.rest import admin as rest_admin  # noqa: F401
+from dashboard.webhooks import admin as webhooks_admin  # noqa: F401
+
 
 class ReadOnly(admin.ModelAdmin):
     """Rows to look at, not to change."""

@@ -23,6 +23,7 @@ from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
 from dashboard.permits_models import Decision
 from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.publisher import Publisher, get_publisher
+from dashboard.webhooks import outbox
 from scheduler_core.records import Verdict
 
 __all__ = [
@@ -203,6 +204,7 @@ def decide(
         turn = _Turn(run, actor, word, comment, at, bool(target.gang), _deadlines(run, rows))
         answers = [turn.decide(row) for row in rows]
         turn.write(target, rows, answers)
+        outbox.note(run, turn.changed)
         if turn.changed:
             frame = frames.waiting_frame(run.pk, since, run.commit_seq, at, turn.changed)
             transaction.on_commit(lambda: _announce(run.pk, frame, publisher))

@@ -13,7 +13,9 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 from dashboard import loops, retention
 from dashboard.publisher import get_publisher
+from dashboard.rest import answers
 from dashboard.shutdown import shutting_down
+from dashboard.webhooks import outbox
 
 
 @shared_task(bind=True, name="dashboard.tasks.host_sandbox")
@@ -47,6 +49,27 @@ def ensure_loops() -> int:
 def prune() -> None:
     """Delete what need not be kept, in small batches."""
     retention.prune()
+    answers.prune()
+    outbox.prune()
+
+
+@shared_task(name="dashboard.tasks.deliver_webhooks")
+def deliver_webhooks() -> int:
+    """Have every webhook endpoint served that has something due."""
+    from dashboard.webhooks.delivery import Deliverer
+
+    claimed = Deliverer().claim()
+    for endpoint_id in claimed:
+        serve_webhook.apply_async(args=(endpoint_id,))
+    return len(claimed)
+
+
+@shared_task(name="dashboard.tasks.serve_webhook")
+def serve_webhook(endpoint_id: int) -> None:
+    """Send what is due to one webhook endpoint that was claimed."""
+    from dashboard.webhooks.delivery import Deliverer
+
+    Deliverer().serve(endpoint_id)
 
 
 def propose_loops() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dashboard import permits
 from dashboard.columns import text
@@ -12,6 +12,7 @@ from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.told import DecisionApplied
 from dashboard.waits_columns import fill_waiting
+from dashboard.webhooks import outbox
 from scheduler_core.records import BindingRecord, Verdict, WaitingPodRecord
 
 #: What a wait ends as that the scheduler forgot, because its pod was scheduled anew.
@@ -24,6 +25,7 @@ class WaitingWriter:
     def __init__(self, run: SchedulerRun) -> None:
         self._run = run
         self.changed: set[int] = set()
+        self._bound: list[int] = []
         #: Standing approvals by gang, as far as this batch has asked for them.
         self._standing: dict[str, list[GangApproval]] = {}
 
@@ -70,7 +72,14 @@ class WaitingWriter:
         if cycles:
             # A list of one: SQLite uses no index for a bare truth value.
             let_go = WaitingPod.objects.filter(run=self._run, unbound__in=[True])
-            let_go.filter(cycle__in=cycles).update(unbound=False)
+            self._bound += let_go.filter(cycle__in=cycles).values_list("pk", flat=True)
+        if self._bound:
+            WaitingPod.objects.filter(pk__in=self._bound).update(unbound=False)
+
+    def tell_webhooks(self, changed: Sequence[WaitingPod]) -> None:
+        """Write the messages that follow from it: last, with the rows as they are now."""
+        bound = WaitingPod.objects.filter(pk__in=self._bound) if self._bound else ()
+        outbox.note(self._run, [*changed, *bound])
 
     # --- which row ------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ traceback: the person who reads it is setting the product up and has not seen th
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 import tempfile
@@ -61,6 +62,26 @@ def read_positive(env: environ.Env, name: str, default: int) -> int:
     if number <= 0:
         stop(f"the environment variable {name}={number} must be greater than zero.")
     return number
+
+
+def read_networks(
+    env: environ.Env, name: str, default: list[str]
+) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Return a list of networks, such as 10.0.0.0/8,fd00::/8."""
+    try:
+        return [
+            ipaddress.ip_network(text.strip()) for text in read(env.list, name, default=default)
+        ]
+    except ValueError as error:
+        stop(f"the environment variable {name} is not a list of networks ({error}).")
+
+
+def read_site_url(env: environ.Env, name: str) -> str:
+    """Return the address of the site with its scheme and without a slash at the end, or ""."""
+    url: str = read(env.str, name, default="").rstrip("/")
+    if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
+        stop(f"the environment variable {name} must begin with http:// or https:// and a host.")
+    return url
 
 
 def read_mode(environment: Mapping[str, str]) -> str:

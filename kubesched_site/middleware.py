@@ -16,5 +16,5 @@ class LoginRequiredMiddleware(middleware.LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         if is_api(request):
-            return api_error(401, "Log in first.")
+            return api_error(request, 401, "Log in first.")
         return super().handle_no_permission(request, view_func)

@@ -21,7 +21,9 @@ from kubesched_site.environment import (
     local_secret,
     read,
     read_mode,
+    read_networks,
     read_positive,
+    read_site_url,
     redis_url,
     require,
 )
@@ -71,6 +73,17 @@ KUBESCHED_FRAMES_PER_SECOND = read_positive(env, "KUBESCHED_FRAMES_PER_SECOND", 
 KUBESCHED_LEASE_SECONDS = read_positive(env, "KUBESCHED_LEASE_SECONDS", 4)
 # Sandboxes and runs that one loop worker carries at the same time.
 KUBESCHED_LOOP_CONCURRENCY = read_positive(env, "KUBESCHED_LOOP_CONCURRENCY", 16)
+# The site's address as others see it: the links in webhooks begin with it.
+KUBESCHED_SITE_URL = read_site_url(env, "KUBESCHED_SITE_URL")
+# Networks that webhooks may reach although they are not public. The demo may reach itself.
+KUBESCHED_WEBHOOK_NETWORKS = read_networks(
+    env,
+    "KUBESCHED_WEBHOOK_NETWORKS",
+    default=["127.0.0.0/8", "::1/128"] if KUBESCHED_MODE == "demo" else [],
+)
+# Seconds that a receiver has for its answer; seconds after which a message is given up.
+KUBESCHED_WEBHOOK_TIMEOUT_SECONDS = read_positive(env, "KUBESCHED_WEBHOOK_TIMEOUT_SECONDS", 10)
+KUBESCHED_WEBHOOK_MAX_AGE_SECONDS = read_positive(env, "KUBESCHED_WEBHOOK_MAX_AGE_SECONDS", 86_400)
 # Where the files of the public GPU cluster trace lie; they are not part of the repository.
 KUBESCHED_TRACES = Path(
     os.environ.get("KUBESCHED_TRACES") or BASE_DIR.parent / "shared" / "traces"
@@ -167,6 +180,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "dashboard.tasks.ensure_loops",
         "schedule": 2.0,
         "options": {"expires": 4},
+    },
+    "deliver-webhooks": {
+        "task": "dashboard.tasks.deliver_webhooks",
+        "schedule": 1.0,
+        "options": {"expires": 2},
     },
     "prune": {
         "task": "dashboard.tasks.prune",

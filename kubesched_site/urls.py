@@ -13,6 +13,8 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("demo-login/<str:token>/", demo_login, name="demo-login"),
     path("admin/", admin.site.urls),
+    path("", include("dashboard.rest.urls")),
+    path("", include("dashboard.webhooks.urls")),
     path("", include("dashboard.urls")),
 ]
 

@@ -1,0 +1,211 @@
+"""From what changed to messages, in the transaction that changes it.
+
+So a fact without its message, or a message without its fact, cannot be committed. Both writers of
+waiting rows hold the run's lock: what this reads is what they leave behind.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.webhooks import gangs, payloads
+from dashboard.webhooks.models import (
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookGang,
+    WebhookMessage,
+)
+
+_CHUNK: Final = 500
+#: How long messages are kept, and those that could not be delivered.
+KEPT: Final = timedelta(days=7)
+KEPT_DEAD: Final = timedelta(days=30)
+
+
+def note(run: SchedulerRun, changed: Iterable[WaitingPod]) -> int:
+    """Tell the endpoints what the changed waits mean for their gangs; how many messages came of it.
+
+    Called inside the transaction that changed the rows, which holds the run's lock, after the last
+    of its writes to them.
+    """
+    rows = list(changed)
+    if not rows:
+        return 0
+    endpoints = list(WebhookEndpoint.objects.filter(active=True).order_by("pk"))
+    if not endpoints:
+        return 0
+    return _Telling(run, endpoints, timezone.now()).tell(rows)
+
+
+def send_to(endpoint: WebhookEndpoint, type: str, body: str, at: datetime) -> WebhookDelivery:
+    """A message for one endpoint that is about no gang."""
+    message = WebhookMessage.objects.create(uid=_new_uid(), type=type, body=body, created_at=at)
+    (delivery,) = WebhookDelivery.objects.bulk_create([_delivery(message, endpoint, at)])
+    return delivery
+
+
+def prune(limit: int = 500) -> int:
+    """Delete at most ``limit`` messages that are delivered, or were given up, long ago."""
+    now = timezone.now()
+    under_way = WebhookDelivery.objects.filter(
+        message=OuterRef("pk"), state=WebhookDelivery.State.PENDING
+    )
+    dead = WebhookDelivery.objects.filter(message=OuterRef("pk"), state=WebhookDelivery.State.DEAD)
+    old = WebhookMessage.objects.filter(~Exists(under_way)).filter(
+        Q(created_at__lt=now - KEPT_DEAD) | Q(~Exists(dead), created_at__lt=now - KEPT)
+    )
+    ids = list(old.order_by("pk").values_list("pk", flat=True)[:limit])
+    WebhookMessage.objects.filter(pk__in=ids).delete()
+    return len(ids)
+
+
+class _Telling:
+    """One transaction's messages."""
+
+    def __init__(
+        self, run: SchedulerRun, endpoints: Sequence[WebhookEndpoint], now: datetime
+    ) -> None:
+        self._run = run
+        self._endpoints = endpoints
+        self._now = now
+        self._messages: list[tuple[WebhookMessage, list[WaitingPod]]] = []
+
+    def tell(self, rows: Sequence[WaitingPod]) -> int:
+        by_key: dict[str, list[WaitingPod]] = defaultdict(list)
+        for row in rows:
+            by_key[gangs.key(row)].append(row)
+        known = self._known(list(by_key))
+        waits = self._waits(by_key, known)
+        begun: list[WebhookGang] = []
+        gone_on: list[WebhookGang] = []
+        ended: list[int] = []
+        for key in by_key:
+            if not waits[key]:
+                continue
+            gang = known.get(key)
+            if gang is None:
+                gang = WebhookGang(run=self._run, key=key, first_wait=waits[key][0].pk)
+            said = self._say(gang, waits[key])
+            if not any(gangs.is_alive(row) for row in waits[key]):
+                ended.append(gang.pk)
+            elif key not in known:
+                begun.append(gang)
+            elif said:
+                gone_on.append(gang)
+        WebhookGang.objects.bulk_create(begun, batch_size=_CHUNK)
+        WebhookGang.objects.bulk_update(
+            gone_on, ["told_approval", "outcome", "told"], batch_size=_CHUNK
+        )
+        for start in range(0, len(ended), _CHUNK):
+            WebhookGang.objects.filter(pk__in=ended[start : start + _CHUNK]).delete()
+        self._write()
+        return len(self._messages)
+
+    def _known(self, keys: Sequence[str]) -> dict[str, WebhookGang]:
+        found: dict[str, WebhookGang] = {}
+        for start in range(0, len(keys), _CHUNK):
+            part = keys[start : start + _CHUNK]
+            for gang in WebhookGang.objects.filter(run=self._run, key__in=part):
+                found[gang.key] = gang
+        return found
+
+    def _waits(
+        self, by_key: dict[str, list[WaitingPod]], known: dict[str, WebhookGang]
+    ) -> dict[str, list[WaitingPod]]:
+        """All rows of each gang's wait, oldest first; none for a gang that is not told of and of
+        which nothing is open (it came and went within one transaction, or was told to its end)."""
+        groups = [rows[0].pod_group for rows in by_key.values() if rows[0].pod_group]
+        found: dict[str, list[WaitingPod]] = defaultdict(list)
+        for start in range(0, len(groups), _CHUNK):
+            part = groups[start : start + _CHUNK]
+            starts = [known[group].first_wait for group in part if group in known]
+            wanted = Q(state__in=WaitingPod.OPEN) | Q(unbound=True)
+            if starts:
+                wanted |= Q(pk__gte=min(starts))
+            query = WaitingPod.objects.filter(wanted, run=self._run, pod_group__in=part)
+            for row in query.defer("pending", "node_use").order_by("pk"):
+                found[row.pod_group].append(row)
+        return {key: self._of(known.get(key), found[key] or rows) for key, rows in by_key.items()}
+
+    @staticmethod
+    def _of(gang: WebhookGang | None, rows: Iterable[WaitingPod]) -> list[WaitingPod]:
+        if gang is not None:
+            return [row for row in rows if row.pk >= gang.first_wait]
+        return [row for row in rows if gangs.is_alive(row)]
+
+    def _say(self, gang: WebhookGang, waits: list[WaitingPod]) -> bool:
+        """Make a message where there is news, and note it on ``gang``; whether there was."""
+        outcome = gangs.outcome(waits)
+        asks = gangs.needs_approval(waits)
+        if outcome == gang.outcome and not (
+            outcome == gangs.WAITING and asks and not gang.told_approval
+        ):
+            return False
+        gang.told_approval |= asks
+        gang.outcome = outcome
+        gang.told += 1
+        self._add(gang, waits, outcome)
+        return True
+
+    def _add(self, gang: WebhookGang, waits: list[WaitingPod], outcome: str) -> None:
+        body = payloads.gang_body(self._run, waits, outcome, sequence=gang.told, at=self._now)
+        message = WebhookMessage(
+            uid=_new_uid(),
+            type=gangs.event(outcome),
+            run=self._run,
+            gang=gang.key,
+            body=body,
+            created_at=self._now,
+        )
+        self._messages.append((message, waits))
+
+    def _write(self) -> None:
+        to = [
+            (message, endpoint)
+            for message, waits in self._messages
+            for endpoint in self._endpoints
+            if _wants(endpoint, message, waits)
+        ]
+        wanted = list(dict.fromkeys(id(message) for message, _ in to))
+        messages = [message for message, _ in self._messages if id(message) in set(wanted)]
+        WebhookMessage.objects.bulk_create(messages, batch_size=_CHUNK)
+        WebhookDelivery.objects.bulk_create(
+            [_delivery(message, endpoint, self._now) for message, endpoint in to],
+            batch_size=_CHUNK,
+        )
+
+
+def _wants(endpoint: WebhookEndpoint, message: WebhookMessage, waits: Sequence[WaitingPod]) -> bool:
+    if message.type not in endpoint.events:
+        return False
+    if endpoint.namespaces and waits[0].namespace not in endpoint.namespaces:
+        return False
+    return not endpoint.only_approval or gangs.needs_approval(waits)
+
+
+def _delivery(message: WebhookMessage, endpoint: WebhookEndpoint, now: datetime) -> WebhookDelivery:
+    return WebhookDelivery(
+        message=message,
+        endpoint=endpoint,
+        order_key=f"{message.run_id}:{message.gang}" if message.gang else message.uid,
+        next_attempt_at=now,
+        give_up_at=now + max_age(),
+    )
+
+
+def max_age() -> timedelta:
+    """After what time a message is given up."""
+    return timedelta(seconds=settings.KUBESCHED_WEBHOOK_MAX_AGE_SECONDS)
+
+
+def _new_uid() -> str:
+    return f"msg_{uuid.uuid4().hex}"
