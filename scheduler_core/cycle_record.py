@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.algorithm import ScheduleResult
-from scheduler_core.api import Pod, PodGroup, assigned_requests
-from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.runtime.scoring import ScoreColumns
 from scheduler_core.framework.status import Code, Status
@@ -23,11 +21,9 @@ from scheduler_core.records import (
     CycleRecord,
     Deferred,
     NodeScores,
-    PendingPlugin,
     QueueDepths,
     Rejection,
     ScoreMatrix,
-    WaitingPodRecord,
 )
 
 #: How many of the best nodes a CycleRecord carries.
@@ -36,9 +32,6 @@ _LOWEST = int(np.iinfo(np.int64).min)
 
 #: An extender may drop a node without a word.
 NO_REASON = "no reason given"
-
-MANUAL_APPROVAL = "ManualApproval"
-REQUESTED_BY = "kubesched.io/requested-by"
 
 
 def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
@@ -222,41 +215,6 @@ def _rejection_ids(
         reasons.append((absent.plugin, ", ".join(absent.reasons), absent.code.label))
         rejection = np.where(ids == NodeStatuses.ABSENT, len(reasons) - 1, rejection)
     return rejection.astype(np.int32, copy=False), tuple(reasons)
-
-
-def waiting_record(cycle: PodCycle, pod_groups: Informer) -> WaitingPodRecord:
-    """The state of a pod that waits, or waited, at Permit."""
-    waiting = cycle.waiting
-    assert waiting is not None
-    pod = waiting.pod
-    group: PodGroup | None = pod_groups.get(pod.pod_group_key) if pod.pod_group_key else None
-    pending = tuple(PendingPlugin(w.plugin, w.deadline, w.reason) for w in waiting.waits)
-    ended = waiting.status is not None
-    return WaitingPodRecord(
-        cycle=cycle.sequence,
-        pod=cycle.ref,
-        node=waiting.node_name,
-        profile=cycle.framework.profile_name,
-        priority=pod.priority,
-        since=cycle.waiting_since,
-        deadline=waiting.first_deadline,
-        pending=() if ended else pending,
-        pod_group=pod.pod_group_key,
-        group_min_member=group.min_member if group is not None else 0,
-        needs_approval=MANUAL_APPROVAL in waiting.asked_plugins,
-        requested_by=_requester(pod, group),
-        requests=dict(assigned_requests(pod)),
-        outcome=waiting.outcome,
-        message=waiting.status.message if waiting.status is not None else "",
-        resolved_by=waiting.resolved_by,
-        resolved_at=waiting.resolved_at,
-    )
-
-
-def _requester(pod: Pod, group: PodGroup | None) -> str:
-    """A gang asks as a whole: its PodGroup speaks for members that name nobody."""
-    own = pod.annotations.get(REQUESTED_BY, "")
-    return own or (group.annotations.get(REQUESTED_BY, "") if group is not None else "")
 
 
 def binding_record(

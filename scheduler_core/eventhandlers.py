@@ -38,6 +38,8 @@ EVENT_RESOURCES: Mapping[str, EventResource] = {
     NATIVE_POD_GROUP: EventResource.NATIVE_POD_GROUP,
 }
 
+_POD_GROUPS = (EventResource.POD_GROUP, EventResource.NATIVE_POD_GROUP)
+
 OnInvalid = Callable[[str, str, str], None]
 OnWaitingPodDeleted = Callable[[Pod], bool]
 
@@ -50,6 +52,14 @@ def _nobody_waits(pod: Pod) -> bool:
     return False
 
 
+def _nobody_holds(node_name: str) -> None:
+    """For schedulers without pods that wait at Permit."""
+
+
+def _no_gang_waits(kind: str, key: str) -> None:
+    """As above."""
+
+
 class EventHandlers:
     """Keeps what the scheduler knows in step with the cluster (kube-scheduler 1.36).
 
@@ -60,6 +70,8 @@ class EventHandlers:
             was ended.
         on_invalid: called with kind, key and reason for an object that cannot be read. Its last
             good version, if there is one, stays.
+        on_node_deleted: called with the name of a node that is gone, after cache and queue know.
+        on_pod_group_changed: called with kind and key of a PodGroup that is new, changed or gone.
 
     ``handle`` raises nothing for what comes from the cluster.
     """
@@ -72,6 +84,8 @@ class EventHandlers:
         profiles: Collection[str],
         on_waiting_pod_deleted: OnWaitingPodDeleted = _nobody_waits,
         on_invalid: OnInvalid = _ignore_invalid,
+        on_node_deleted: Callable[[str], None] = _nobody_holds,
+        on_pod_group_changed: Callable[[str, str], None] = _no_gang_waits,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -79,6 +93,8 @@ class EventHandlers:
         self._profiles = frozenset(profiles)
         self._on_waiting_pod_deleted = on_waiting_pod_deleted
         self._on_invalid = on_invalid
+        self._on_node_deleted = on_node_deleted
+        self._on_pod_group_changed = on_pod_group_changed
         #: Kinds whose initial list has been delivered.
         self.synced: set[str] = set()
 
@@ -203,6 +219,7 @@ class EventHandlers:
                 informer.delete(old.key)
                 self._cache.remove_node(old)
                 self._queue.move_all_to_active_or_backoff_queue(NODE_DELETE, old, None)
+                self._on_node_deleted(old.name)
             return
         informer.set(new)
         self._cache.update_node(new)
@@ -222,6 +239,8 @@ class EventHandlers:
         if resource is not None:
             event = ClusterEvent(resource, _action(old, new))
             self._queue.move_all_to_active_or_backoff_queue(event, old, new)
+        if resource in _POD_GROUPS:
+            self._on_pod_group_changed(kind, (old or new).key)
 
 
 def _action(old: Any, new: Any) -> ActionType:

@@ -224,6 +224,11 @@ class PermitInbox(Protocol):
     def poll(self) -> Sequence[PermitDecision]:
         """Decisions not yet reported through ``Observer.decision_applied``; must not block."""
 
+    def heard_until(self, now: float) -> float:
+        """Up to which time of day everything that was decided has been handed out, or will be with
+        the next ``poll``. An inbox that cannot tell at once finds out, and wakes the scheduler; one
+        that is handed decisions directly answers ``now``. Must not block."""
+
 
 class Clock(Protocol):
     """Time of day in seconds. Durations are taken from ``time.perf_counter`` instead."""

@@ -100,6 +100,14 @@ class SchedulingCycle:
         self._activate(cycle)
         return cycle
 
+    def turn_down(self, info: QueuedPodInfo, sequence: int, status: Status) -> PodCycle:
+        """A cycle that ends before it begins: somebody has said no already."""
+        started, pod = perf_counter(), info.pod
+        framework = self._parts.profiles[pod.scheduler_name]
+        cycle = PodCycle(sequence, info, pod, framework, self._parts.clock.now(), started)
+        self._give_up(cycle, status)
+        return cycle
+
     def try_node(self, pod: Pod, node_name: str) -> Status:
         """Whether the pod fits on one node of the snapshot now: PreFilter and Filter alone."""
         framework = self._parts.profiles[pod.scheduler_name]

@@ -29,7 +29,7 @@ from scheduler_core.extender import Extenders
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
-from scheduler_core.framework.status import Status
+from scheduler_core.framework.status import Status, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.inbox import Inbox
 from scheduler_core.listing import Listing
@@ -45,8 +45,16 @@ from scheduler_core.ports import (
     WatchEvent,
 )
 from scheduler_core.profile import Profiles
-from scheduler_core.records import Outcome, QueueDepths, WaitingPodRecord, WaitOutcome
+from scheduler_core.records import (
+    Outcome,
+    PermitDecision,
+    QueueDepths,
+    WaitingPodRecord,
+    WaitOutcome,
+)
 from scheduler_core.schedule_one import Parts, SchedulingCycle
+from scheduler_core.waiting_approvals import denial_text
+from scheduler_core.waiting_record import MANUAL_APPROVAL
 from scheduler_core.waiting_room import WaitingRoom
 
 log = logging.getLogger(__name__)
@@ -70,6 +78,10 @@ class BackgroundDone:
 Message = WatchEvent | BindingDone | BackgroundDone
 
 GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
+GONE_UNBOUND = (
+    WaitOutcome.REMOVED,
+    "the pod was deleted while no worker ran; whether it was bound is not known",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +201,10 @@ class Scheduler:
         self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds, self._extenders)
         self.waiting_room = WaitingRoom(
             self.waiting_pods,
-            self.informers.informer("PodGroup"),
+            self.informers,
             self._observers,
             self._clock,
+            is_assumed=self.cache.is_assumed_pod,
             on_allowed=self._start_binding,
             on_rejected=self._reject_waiting,
         )
@@ -204,6 +217,8 @@ class Scheduler:
             self.informers,
             tuple(self.profiles),
             on_waiting_pod_deleted=self.waiting_room.remove,
+            on_node_deleted=self.waiting_room.node_deleted,
+            on_pod_group_changed=self.waiting_room.group_changed,
         )
         self._listing = Listing(
             self.queue,
@@ -291,8 +306,10 @@ class Scheduler:
         pods whose backoff has ended. 4. Schedule one pod. 5. Act on waits that ended.
         """
         worked = self._drain_inbox()
+        now = self._clock.now()
+        heard = self._heard_until(now)
         worked |= self._apply_decisions()
-        worked |= self.waiting_room.expire(self._clock.now())
+        worked |= self.waiting_room.expire(now, heard)
         worked |= self.waiting_room.settle()
         self.queue.flush()
         if self._is_synced():
@@ -348,35 +365,46 @@ class Scheduler:
             self.waiting_room.decide(decision)
         return bool(decisions)
 
+    def _heard_until(self, now: float) -> float:
+        """Up to when people have been heard, once their words are taken from the inbox."""
+        if self._permit_inbox is None or not self.waiting_room.is_due(now):
+            return now
+        return self._permit_inbox.heard_until(now)
+
     def _schedule_next(self) -> bool:
         info = self.queue.pop()
         if info is None:
             return False
-        self._schedule(info, None)
+        self._schedule(info, self.waiting_room.carried(info.pod.uid))
         return True
 
     def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:
         cycle = self._scheduling.run(info, self._sequence, restored)
-        if cycle is None:
-            return None
+        if cycle is not None:
+            self._record(cycle)
+        return cycle
+
+    def _record(self, cycle: PodCycle) -> None:
         self._sequence += 1
         if not self._options.retry and cycle.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
             self.queue.delete(cycle.pod)
         if self._observers.wants("cycle_finished"):
             self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
-        return cycle
 
     def _restore_one(self) -> bool:
         """Put one pod that waited before the restart back on its node; whether there was one.
 
         Also while paused: until then nothing holds the node, and no deadline counts.
         """
-        for uid in self.waiting_room.restored_uids():
-            record = self.waiting_room.restored(uid)
-            assert record is not None
+        while (record := self.waiting_room.restored.first()) is not None:
+            uid = record.pod.uid
             pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-            reason = _cannot_wait_again(pod, uid, self.profiles)
+            reason = _cannot_wait_again(pod, record, self.profiles)
             if pod is not None and reason is None:
+                denial = self.waiting_room.restored.denial(record)
+                if denial is not None:
+                    self._deny_restored(record, denial)
+                    return True
                 reason = self._no_longer_fits(pod, record)
             if pod is None or reason is not None:
                 self.waiting_room.drop_restored(uid, *(reason or GONE))
@@ -388,15 +416,33 @@ class Scheduler:
             return True
         return False
 
+    def _deny_restored(self, record: WaitingPodRecord, denial: PermitDecision) -> None:
+        """A denial counts, also for a pod that nobody would have to approve any more; it ends the
+        waits of the whole gang."""
+        text = denial_text(denial)
+        members = [record, *self.waiting_room.restored.gang_of(record)]
+        self.waiting_room.drop_restored(record.pod.uid, WaitOutcome.REJECTED, text)
+        status = unschedulable(text, plugin=MANUAL_APPROVAL)
+        pods = self.informers.informer("Pod")
+        for member in {item.pod.uid: item for item in members}.values():
+            pod: Pod | None = pods.get(member.pod.key)
+            if pod is None or _cannot_wait_again(pod, member, self.profiles) is not None:
+                continue
+            self.queue.delete(pod)
+            info = QueuedPodInfo(pod, timestamp=member.since, attempts=1)
+            self._record(self._scheduling.turn_down(info, self._sequence, status))
+
     def _no_longer_fits(self, pod: Pod, record: WaitingPodRecord) -> tuple[WaitOutcome, str] | None:
         """The pod stays in the queue, and is scheduled like any other, where its node is no longer
         right for it: an approval was for that node."""
+        if self.informers.informer("Node").get(record.node) is None:
+            return WaitOutcome.BROKEN, f"node {record.node} was deleted while no worker ran"
         self.snapshot.update(self.cache)
         status = self._scheduling.try_node(pod, record.node)
         if status.is_success:
             return None
         text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
-        return WaitOutcome.REJECTED, text
+        return WaitOutcome.BROKEN if record.let_go else WaitOutcome.REJECTED, text
 
     def _run_in_background(
         self, key: str, work: Callable[[], R], then: Callable[[R], None]
@@ -420,6 +466,7 @@ class Scheduler:
         cycle, status = done.cycle, done.status
         if not status.is_success:
             self._scheduling.undo(cycle, status)
+        self.waiting_room.binding_finished(cycle, status)
         if cycle.state.pods_to_activate:
             pods, cycle.state.pods_to_activate = cycle.state.pods_to_activate, {}
             self.queue.activate(pods.values())
@@ -432,11 +479,11 @@ class Scheduler:
 
 
 def _cannot_wait_again(
-    pod: Pod | None, uid: str, profiles: Profiles
+    pod: Pod | None, record: WaitingPodRecord, profiles: Profiles
 ) -> tuple[WaitOutcome, str] | None:
     """Why a pod that waited before a restart is not put back on its node, or None."""
-    if pod is None or pod.uid != uid:
-        return GONE
+    if pod is None or pod.uid != record.pod.uid:
+        return GONE_UNBOUND if record.let_go else GONE
     if pod.node_name:
         return WaitOutcome.ALLOWED, f"bound to {pod.node_name} before the worker stopped"
     if pod.scheduler_name not in profiles:

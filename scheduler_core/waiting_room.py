@@ -1,22 +1,23 @@
 """The pods parked at Permit, and everything that can end their wait.
 
-Holds the WaitingPod records with their deadlines; applies people's decisions; restores waits after
-a restart. Runs on the scheduler thread only.
+Holds the WaitingPod records with their deadlines; takes people's decisions; restores waits after a
+restart. A turn costs what has changed in it, however many pods wait. Scheduler thread only.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 
-from scheduler_core.api import Pod
-from scheduler_core.cycle_record import MANUAL_APPROVAL, waiting_record
+from scheduler_core.api import NATIVE_POD_GROUP, Pod
+from scheduler_core.backend.informers import Informers
 from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
 from scheduler_core.framework.status import Status
 from scheduler_core.observers import ObserverSet
+from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId, quorum_plugin
+from scheduler_core.plugins.manual_approval.plugin import TERMS
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock
 from scheduler_core.records import (
@@ -25,6 +26,18 @@ from scheduler_core.records import (
     WaitingPodRecord,
     WaitOutcome,
 )
+from scheduler_core.waiting_approvals import AT_DEADLINE, Approvals
+from scheduler_core.waiting_gangs import WaitingGangs
+from scheduler_core.waiting_record import (
+    MANUAL_APPROVAL,
+    Parked,
+    ended,
+    node_use,
+    waiting_record,
+)
+from scheduler_core.waiting_restored import RestoredWaits
+
+__all__ = ["WaitingRoom"]
 
 
 class WaitingRoom:
@@ -32,6 +45,7 @@ class WaitingRoom:
 
     Args:
         pods: the map that plugins see through their handle.
+        is_assumed: whether a pod holds a node without being bound.
         on_allowed: takes a cycle whose last plugin has allowed.
         on_rejected: takes a cycle whose wait ended otherwise, with the status.
     """
@@ -39,32 +53,41 @@ class WaitingRoom:
     def __init__(
         self,
         pods: WaitingPodsMap,
-        pod_groups: Informer,
+        informers: Informers,
         observers: ObserverSet,
         clock: Clock,
+        is_assumed: Callable[[Pod], bool],
         on_allowed: Callable[[PodCycle], None],
         on_rejected: Callable[[PodCycle, Status], None],
     ) -> None:
         self._pods = pods
-        self._pod_groups = pod_groups
         self._observers = observers
         self._clock = clock
+        self._is_assumed = is_assumed
         self._on_allowed = on_allowed
         self._on_rejected = on_rejected
-        self._cycles: dict[str, PodCycle] = {}
+        self._nodes: Informer = informers.informer("Node")
+        self.directory = GangDirectory(informers, NATIVE_POD_GROUP in informers.kinds())
+        self.gangs = WaitingGangs()
+        self._approvals = Approvals(self.gangs, self.directory, observers, self._renew_deadline)
+        self._parked: dict[str, Parked] = {}
+        self._by_node: dict[str, dict[str, Parked]] = {}
         self._changed: deque[WaitingPod] = deque()
         self._deadlines: list[tuple[float, str]] = []
-        #: Waits of before a restart that have not been taken up again yet, by uid.
-        self._restored: dict[str, WaitingPodRecord] = {}
-        #: Decisions on pods that are still to be restored.
-        self._early: dict[str, PermitDecision] = {}
-        #: Members of each gang ("namespace/name" -> uids) that wait here.
-        self._gangs: dict[str, set[str]] = {}
-        #: Approvals of gang members that take effect with those of the others, by uid.
-        self._approvals: dict[str, PermitDecision] = {}
+        #: Pods whose time is over, while people's words up to then may still be on their way.
+        self._unheard: list[str] = []
+        self._heard = float("-inf")
+        self.restored = RestoredWaits(observers, clock)
+        #: Pods that were let go after an approval and are not bound yet, by uid.
+        self._let_go: dict[str, WaitingPodRecord] = {}
+        #: Those of them whose binding failed: the approval counts for their next attempt.
+        self._carried: dict[str, WaitingPodRecord] = {}
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    def __iter__(self) -> Iterator[Parked]:
+        return iter(tuple(self._parked.values()))
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -72,150 +95,237 @@ class WaitingRoom:
         """Keep the cycle until every plugin in ``waits`` has allowed, or one turned it down."""
         assert cycle.assumed is not None
         uid = cycle.pod.uid
-        before = self._restored.pop(uid, None)
+        early = self.restored.decisions(uid)
+        before = self.restored.take(uid) or self._take_carried(cycle)
         cycle.waiting_since = before.since if before is not None else self._clock.now()
-        if before is not None:
+        if before is not None and not before.let_go:
             waits = _with_old_deadlines(waits, before)
         waiting = WaitingPod(cycle.assumed, cycle.node_name, waits, self._changed.append)
+        waiting.terms = cycle.state.get(TERMS) if _asks(waits) else None
         cycle.waiting = waiting
-        self._cycles[uid] = cycle
-        self._pods.add(waiting)
-        if self._is_gang(waiting):
-            self._gangs.setdefault(waiting.pod.pod_group_key, set()).add(uid)
+        parked = self._keep(cycle, waiting)
         heapq.heappush(self._deadlines, (waiting.deadline, uid))
-        self._tell("pod_waiting", cycle)
-        if before is not None:
-            self._allow_again(waiting, before)
-        decision = self._early.pop(uid, None)
-        if decision is not None:
+        self._tell("pod_waiting", parked)
+        if before is not None and _needs_no_word(before):
+            parked.approved_by.extend(before.approved_by)
+            self._approvals.waive(parked)
+        for decision in early:
             self.decide(decision)
 
-    def _allow_again(self, waiting: WaitingPod, before: WaitingPodRecord) -> None:
-        """A person who had approved before the restart need not be asked twice. Where none had been
-        asked, because nothing called for it then, one is asked now."""
-        still_pending = {p.plugin for p in before.pending}
-        if before.needs_approval and MANUAL_APPROVAL not in still_pending:
-            waiting.allow(MANUAL_APPROVAL)
+    def _keep(self, cycle: PodCycle, waiting: WaitingPod) -> Parked:
+        pod = waiting.pod
+        named = self.directory.gang_of(pod)
+        known = named is not None and self.directory.group(named) is not None
+        parked = Parked(cycle, waiting, named if known else None)
+        parked.node_use = node_use(pod, cycle.framework.nodes.get(waiting.node_name))
+        self._parked[parked.uid] = parked
+        self._by_node.setdefault(waiting.node_name, {})[parked.uid] = parked
+        self._pods.add(waiting)
+        if parked.gang is not None:
+            self.gangs.join(parked, self.directory.min_member(parked.gang))
+        return parked
 
-    # -- restart ---------------------------------------------------------------------------------
+    # -- a binding that fails, a restart ---------------------------------------------------------
 
     def restore(self, records: Iterable[WaitingPodRecord]) -> None:
         """Waits that were open when the last worker ended; each is taken up by ``park``."""
-        for record in sorted(records, key=lambda record: record.since):
-            self._restored[record.pod.uid] = record
+        self.restored.add(records)
 
-    def restored(self, uid: str) -> WaitingPodRecord | None:
-        return self._restored.get(uid)
+    def carried(self, uid: str) -> WaitingPodRecord | None:
+        """The wait of a pod that was let go, and whose binding failed."""
+        return self._carried.get(uid)
 
-    def restored_uids(self) -> tuple[str, ...]:
-        """In the order in which the waits began."""
-        return tuple(self._restored)
+    def _take_carried(self, cycle: PodCycle) -> WaitingPodRecord | None:
+        """An approval was for one node: on another one people are asked again."""
+        record = self._carried.pop(cycle.pod.uid, None)
+        if record is None or record.node == cycle.node_name:
+            return record
+        text = f"its binding failed, and the pod no longer fits on {record.node}"
+        self._resolve(record, WaitOutcome.BROKEN, text)
+        return None
 
-    def drop_restored(self, uid: str, outcome: WaitOutcome, message: str) -> None:
-        """The wait cannot be taken up again; say so."""
-        record = self._restored.pop(uid, None)
+    def binding_finished(self, cycle: PodCycle, status: Status) -> None:
+        """A binding cycle is over. An approval outlives one that failed, unless the node is gone:
+        then the gang is broken, and those of it that are not bound are free."""
+        uid = cycle.pod.uid
+        record = self._let_go.pop(uid, None)
+        if status.is_success:
+            self._carried.pop(uid, None)
+            return
         if record is None:
             return
-        self._observers.tell("pod_resolved", _ended(record, outcome, message, self._clock.now()))
-        decision = self._early.pop(uid, None)
-        if decision is not None:
-            self._observers.tell("decision_applied", decision, False, message)
+        if self._nodes.get(record.node) is not None:
+            self._carried[uid] = record
+            return
+        text = f"node {record.node} was deleted before {record.pod.key} was bound"
+        self._resolve(record, WaitOutcome.BROKEN, text)
+        self._break_gang(self.directory.gang_of(cycle.pod), text)
 
-    # -- out -------------------------------------------------------------------------------------
+    def _resolve(self, record: WaitingPodRecord, outcome: WaitOutcome, text: str) -> None:
+        """Tell of a wait that was over already that it ended otherwise."""
+        self._observers.tell("pod_resolved", ended(record, outcome, text, self._clock.now()))
+
+    def drop_restored(self, uid: str, outcome: WaitOutcome, message: str) -> None:
+        """The wait cannot be taken up again; say so. Its gang was approved as one, for nodes that
+        it had: where one member is not restored, none is."""
+        record = self.restored.drop(uid, outcome, message)
+        if record is None or not record.pod_group or outcome not in _TAKES_GANG_ALONG:
+            return
+        text = f"{record.pod.key} of its gang: {message}"
+        for sibling in self.restored.gang_of(record):
+            self.restored.drop(sibling.pod.uid, outcome, text)
+        for parked in self._parked_gang(record):
+            parked.waiting.break_up(text)
+
+    def _parked_gang(self, record: WaitingPodRecord) -> Iterator[Parked]:
+        for kind in self.directory.kinds:
+            for parked in self.gangs.members(GangId(kind, record.pod_group)):
+                if self._uid_of_group(parked) == record.gang_uid:
+                    yield parked
+
+    def _uid_of_group(self, parked: Parked) -> str:
+        group = self.directory.group(parked.gang) if parked.gang is not None else None
+        return group.uid if group is not None else ""
+
+    # -- people ----------------------------------------------------------------------------------
 
     def decide(self, decision: PermitDecision) -> None:
         """Apply a person's word; the observer is told whether it counted."""
-        waiting = self._pods.get(decision.pod_uid)
-        if waiting is None and decision.pod_uid in self._restored:
-            self._early[decision.pod_uid] = decision
+        uid = decision.pod_uid
+        if self.restored.keep_decision(decision):
             return
-        if waiting is None or waiting.status is not None:
-            self._observers.tell(
-                "decision_applied", decision, False, "the pod no longer waits for a decision"
-            )
+        parked = self._parked.get(uid)
+        if parked is None:
+            text = "the pod no longer waits for a decision"
+            self._observers.tell("decision_applied", decision, False, text)
             return
-        if decision.verdict is Verdict.APPROVE:
-            self._approve(waiting, decision)
-            return
-        waiting.reject(MANUAL_APPROVAL, denial_text(decision))
-        waiting.resolved_by = f"user:{decision.user}"
-        self._observers.tell("decision_applied", decision, True, "denied")
+        self._approvals.decide(parked, decision)
 
-    def _approve(self, waiting: WaitingPod, decision: PermitDecision) -> None:
-        if MANUAL_APPROVAL not in waiting.pending_plugins:
-            self._observers.tell(
-                "decision_applied", decision, False, "the pod does not wait for an approval"
-            )
-            return
-        self._approvals[waiting.pod.uid] = decision
-        if not self._is_gang(waiting):
-            self._let_go(waiting)
-            self._observers.tell("decision_applied", decision, True, "approved")
-            return
-        released = self._release_gang(waiting.pod.pod_group_key)
-        text = "approved" if released else "approved; it counts when the whole gang is approved"
-        self._observers.tell("decision_applied", decision, True, text)
-
-    def _is_gang(self, waiting: WaitingPod) -> bool:
-        key = waiting.pod.pod_group_key
-        return bool(key) and self._pod_groups.get(key) is not None
-
-    def _release_gang(self, key: str) -> bool:
-        """Let a gang go as one: when all its members here wait for a person alone, and all of them
-        are approved. One by one they could be bound while another is denied."""
-        members = [self._pods.get(uid) for uid in self._gangs.get(key, ())]
-        waiting = [pod for pod in members if pod is not None and pod.status is None]
-        asking = (MANUAL_APPROVAL,)
-        if any(pod.pending_plugins != asking for pod in waiting):
-            return False
-        if any(pod.pod.uid not in self._approvals for pod in waiting):
-            return False
-        for pod in waiting:
-            self._let_go(pod)
-        return True
-
-    def _let_go(self, waiting: WaitingPod) -> None:
-        decision = self._approvals[waiting.pod.uid]
-        waiting.allow(MANUAL_APPROVAL)
-        if waiting.status is not None:
-            waiting.resolved_by = f"user:{decision.user}"
+    # -- what happens around ---------------------------------------------------------------------
 
     def remove(self, pod: Pod) -> bool:
         """The pod was deleted in the API; whether it waited here."""
-        self.drop_restored(pod.uid, WaitOutcome.REMOVED, "the pod was deleted")
-        waiting = self._pods.get(pod.uid)
-        if waiting is None:
+        gone = "the pod was deleted"
+        self.restored.drop(pod.uid, WaitOutcome.REMOVED, gone)
+        record = self._carried.pop(pod.uid, None)
+        if record is not None:
+            self._resolve(record, WaitOutcome.REMOVED, f"{gone} before it was bound")
+        parked = self._parked.get(pod.uid)
+        if parked is None:
             return False
-        waiting.reject("", "removed")
+        parked.waiting.reject("", "removed")
         return True
 
+    def node_deleted(self, name: str) -> None:
+        """Pods that held the node wait no more, nor do their gangs."""
+        for parked in list(self._by_node.get(name, {}).values()):
+            if parked.gang is None:
+                parked.waiting.break_up(f"its node {name} was deleted")
+                continue
+            text = f"node {name}, which {parked.waiting.pod.key} held, was deleted"
+            self._break_gang(parked.gang, text)
+
+    def _break_gang(self, gang: GangId | None, text: str) -> None:
+        """Members that wait, and those whose binding is to be tried again, are free."""
+        for parked in self.gangs.members(gang):
+            parked.waiting.break_up(text)
+        for uid, record in list(self._carried.items()):
+            if gang is not None and record.pod_group == gang.key:
+                del self._carried[uid]
+                self._resolve(record, WaitOutcome.BROKEN, text)
+
+    def group_changed(self, kind: str, key: str) -> None:
+        """A PodGroup changed, or is gone. A gang that is complete by a lower number goes on; one
+        that is not by a higher one, or that has no PodGroup any more, is tried anew."""
+        gang = GangId(kind, key)
+        if gang not in self.gangs:
+            return
+        plugin = quorum_plugin(kind)
+        members = [p for p in self.gangs.members(gang) if p.cycle.framework.plugin(plugin)]
+        if self.directory.group(gang) is None:
+            for parked in members:
+                parked.waiting.reject(plugin, f"PodGroup {key} was deleted")
+            return
+        wanted, before = self.directory.min_member(gang), self.gangs.min_member(gang)
+        if wanted == before:
+            return
+        self.gangs.set_min_member(gang, wanted)
+        placed = sum(
+            bool(pod.node_name) or self._is_assumed(pod) for pod in self.directory.members(gang)
+        )
+        for parked in members:
+            counted = plugin not in parked.waiting.pending_plugins
+            if placed >= wanted:
+                parked.waiting.allow(plugin)
+            elif counted:
+                text = f"PodGroup {key} needs {wanted} members now, {placed} hold a node"
+                parked.waiting.reject(plugin, text)
+
+    # -- time ------------------------------------------------------------------------------------
+
     def next_deadline(self) -> float | None:
+        """When the next wait runs out; those that only wait to be heard do not count."""
         self._forget_stale_deadlines()
         return self._deadlines[0][0] if self._deadlines else None
 
-    def expire(self, now: float) -> bool:
-        """Turn down every pod whose time is over; whether there was one."""
+    def is_due(self, now: float) -> bool:
+        """A wait runs out: it has to be known up to when people have been heard."""
+        due = self.next_deadline()
+        return bool(self._unheard) or (due is not None and due <= now)
+
+    def expire(self, now: float, heard: float = float("inf")) -> bool:
+        """End every wait whose time is over; whether there was one.
+
+        ``heard``: up to when every decision has been handed in. What was decided in time counts,
+        however late it comes, so nobody's time is over before people have been heard up to then.
+        """
+        if heard > self._heard:
+            self._heard = heard
+            for uid in self._unheard:
+                heapq.heappush(self._deadlines, (self._deadline_of(uid), uid))
+            self._unheard.clear()
         hit = False
         while True:
             self._forget_stale_deadlines()
             if not self._deadlines or self._deadlines[0][0] > now:
                 return hit
             _, uid = heapq.heappop(self._deadlines)
-            waiting = self._pods.get(uid)
-            if waiting is not None and waiting.expire(now):
-                hit = True
+            hit |= self._expire_one(self._parked[uid], now)
+
+    def _expire_one(self, parked: Parked, now: float) -> bool:
+        waiting = parked.waiting
+        first = waiting.next_wait
+        if first is None:
+            return False
+        if first.plugin != MANUAL_APPROVAL:
+            return waiting.expire(now)
+        if first.deadline > self._heard:
+            self._unheard.append(parked.uid)
+            return False
+        if waiting.terms is not None and waiting.terms.at_deadline is Verdict.APPROVE:
+            self._approvals.waive(parked, AT_DEADLINE)
+            return True
+        return waiting.expire(now)
+
+    def _deadline_of(self, uid: str) -> float:
+        parked = self._parked.get(uid)
+        return parked.waiting.deadline if parked is not None else float("inf")
+
+    def _renew_deadline(self, parked: Parked) -> None:
+        heapq.heappush(self._deadlines, (parked.waiting.deadline, parked.uid))
 
     def _forget_stale_deadlines(self) -> None:
-        """Drop heap entries of pods that wait no more, and renew those whose deadline has moved."""
+        """Drop heap entries of pods that wait no more, or whose deadline has moved: for that there
+        is another entry."""
         while self._deadlines:
             deadline, uid = self._deadlines[0]
-            waiting = self._pods.get(uid)
-            if waiting is not None and waiting.status is None:
-                if waiting.deadline == deadline:
-                    return
-                heapq.heapreplace(self._deadlines, (waiting.deadline, uid))
-            else:
-                heapq.heappop(self._deadlines)
+            parked = self._parked.get(uid)
+            live = parked is not None and parked.waiting.status is None
+            if live and deadline == self._deadline_of(uid) != float("inf"):
+                return
+            heapq.heappop(self._deadlines)
+
+    # -- out -------------------------------------------------------------------------------------
 
     def settle(self) -> bool:
         """Act on every wait that changed, also on those that change while this runs (one member's
@@ -224,48 +334,61 @@ class WaitingRoom:
         while self._changed:
             waiting = self._changed.popleft()
             settled = True
-            cycle = self._cycles.get(waiting.pod.uid)
-            if cycle is None or cycle.waiting is not waiting:
+            parked = self._parked.get(waiting.pod.uid)
+            if parked is None or parked.waiting is not waiting:
                 continue
-            if waiting.status is None:
-                heapq.heappush(self._deadlines, (waiting.deadline, waiting.pod.uid))
-                self._tell("pod_waiting", cycle)
-                self._release_gang(waiting.pod.pod_group_key)
+            if waiting.status is not None:
+                self._end(parked, waiting.status)
                 continue
-            self._end(cycle, waiting, waiting.status)
+            self._renew_deadline(parked)
+            self._tell("pod_waiting", parked)
+            self._approvals.review(parked)
         return settled
 
-    def _end(self, cycle: PodCycle, waiting: WaitingPod, status: Status) -> None:
-        uid = waiting.pod.uid
+    def _end(self, parked: Parked, status: Status) -> None:
+        waiting, uid, gang = parked.waiting, parked.uid, parked.gang
         waiting.resolved_at = self._clock.now()
         self._pods.remove(uid)
-        del self._cycles[uid]
-        self._approvals.pop(uid, None)
-        self._leave_gang(waiting)
-        self._tell("pod_resolved", cycle)
+        del self._parked[uid]
+        self._leave_node(parked)
+        self._approvals.forget(parked)
+        self.gangs.leave(parked)
+        record = waiting_record(parked, self.directory)
+        self._observers.tell("pod_resolved", record)
         if status.is_success:
-            self._on_allowed(cycle)
-        else:
-            self._on_rejected(cycle, status)
+            if record.needs_approval:
+                self._let_go[uid] = record
+            self._on_allowed(parked.cycle)
+            return
+        self._on_rejected(parked.cycle, status)
+        if gang is not None:
             # A member that was deleted may have been the one that the others waited for.
-            self._release_gang(waiting.pod.pod_group_key)
+            self._approvals.release(gang)
 
-    def _leave_gang(self, waiting: WaitingPod) -> None:
-        members = self._gangs.get(waiting.pod.pod_group_key)
-        if members is not None:
-            members.discard(waiting.pod.uid)
-            if not members:
-                del self._gangs[waiting.pod.pod_group_key]
+    def _leave_node(self, parked: Parked) -> None:
+        there = self._by_node[parked.waiting.node_name]
+        del there[parked.uid]
+        if not there:
+            del self._by_node[parked.waiting.node_name]
 
-    def _tell(self, hook: str, cycle: PodCycle) -> None:
+    def _tell(self, hook: str, parked: Parked) -> None:
         if self._observers.wants(hook):
-            self._observers.tell(hook, waiting_record(cycle, self._pod_groups))
+            self._observers.tell(hook, waiting_record(parked, self.directory))
 
 
-def denial_text(decision: PermitDecision) -> str:
-    """What the pod's owner reads: ``denied by alice: not this week``."""
-    text = f"denied by {decision.user}"
-    return f"{text}: {decision.comment}" if decision.comment else text
+#: A member whose wait ends so after a restart takes its gang along.
+_TAKES_GANG_ALONG = (WaitOutcome.BROKEN, WaitOutcome.REJECTED)
+
+
+def _asks(waits: Iterable[PermitWait]) -> bool:
+    return any(wait.plugin == MANUAL_APPROVAL for wait in waits)
+
+
+def _needs_no_word(before: WaitingPodRecord) -> bool:
+    """It was let go before, or ManualApproval had allowed it. Where nobody had been asked, because
+    nothing called for it then, people are asked now."""
+    pending = {item.plugin for item in before.pending}
+    return before.let_go or (before.needs_approval and MANUAL_APPROVAL not in pending)
 
 
 def _with_old_deadlines(waits: list[PermitWait], before: WaitingPodRecord) -> list[PermitWait]:
@@ -273,9 +396,3 @@ def _with_old_deadlines(waits: list[PermitWait], before: WaitingPodRecord) -> li
     return [
         PermitWait(w.plugin, w.timeout, known.get(w.plugin, w.deadline), w.reason) for w in waits
     ]
-
-
-def _ended(
-    record: WaitingPodRecord, outcome: WaitOutcome, message: str, now: float
-) -> WaitingPodRecord:
-    return replace(record, outcome=outcome, message=message, pending=(), resolved_at=now)

@@ -26,6 +26,27 @@ __all__ = ["ARGS_FIELDS"]
 
 _REQUIREMENT = Struct({"key": TEXT, "operator": TEXT, "values": TEXTS})
 _LABEL_SELECTOR = Struct({"matchLabels": MapOf(TEXT), "matchExpressions": ListOf(_REQUIREMENT)})
+_APPROVAL_WINDOW = Struct({"days": TEXTS, "from": TEXT, "to": TEXT, "timeZone": TEXT})
+_APPROVAL_DEMAND: Final[Mapping[str, Kind]] = {
+    "approvers": INT64,
+    "requesterMayApprove": BOOLEAN,
+    "approverGroups": TEXTS,
+    "atDeadline": TEXT,
+    "timeoutSeconds": INT64,
+    "autoApprove": ListOf(_APPROVAL_WINDOW),
+}
+_APPROVAL_POLICY = Struct(
+    {
+        "name": TEXT,
+        "namespaces": TEXTS,
+        "selector": _LABEL_SELECTOR,
+        "minPriority": INT64,
+        "maxPriority": INT64,
+        "moreThanPods": INT64,
+        "moreThanGPUs": INT64,
+        **_APPROVAL_DEMAND,
+    }
+)
 _NODE_TERM = Struct({"matchExpressions": ListOf(_REQUIREMENT), "matchFields": ListOf(_REQUIREMENT)})
 _NODE_AFFINITY = Struct(
     {
@@ -84,7 +105,12 @@ _FIELDS: Mapping[str, Mapping[str, Kind]] = {
         "podGroupBackoffSeconds": INT64,
         "podGroupRejectPercentage": INT32,
     },
-    "ManualApproval": {"selector": _LABEL_SELECTOR, "timeoutSeconds": INT64},
+    "ManualApproval": {
+        "selector": _LABEL_SELECTOR,
+        "gpuResources": TEXTS,
+        "policies": ListOf(_APPROVAL_POLICY),
+        **_APPROVAL_DEMAND,
+    },
 }
 
 #: plugin -> its arguments

@@ -15,6 +15,7 @@ from scheduler_core.api.selectors import (
     node_requirement,
 )
 from scheduler_core.api.syntax import check_label_key, check_label_value
+from scheduler_core.approval_rules import read_rules
 from scheduler_core.config.durations import seconds
 from scheduler_core.config.errors import Faults
 from scheduler_core.config.schema import child
@@ -30,7 +31,6 @@ CHECKED_WHEN_MADE: Final = frozenset({"NodeResourcesFit"})
 _STRATEGIES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 _RATIO: Final = "RequestedToCapacityRatio"
 _SPREAD_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
-_LONGEST_APPROVAL: Final = 900
 
 
 def validate_args(plugin: str, args: Args, path: str, faults: Faults) -> None:
@@ -254,12 +254,17 @@ def _coscheduling(args: Args, path: str, faults: Faults) -> None:
 
 
 def _manual_approval(args: Args, path: str, faults: Faults) -> None:
-    timeout = args["timeoutSeconds"]
-    if not 1 <= timeout <= _LONGEST_APPROVAL:
-        text = f"not in valid range [1, {_LONGEST_APPROVAL}]"
-        faults.add(child(path, "timeoutSeconds"), invalid(timeout, text))
-    selector = args.get("selector", {})
-    where = child(path, "selector")
+    _label_selector(args.get("selector", {}), child(path, "selector"), faults)
+    for index, policy in enumerate(args.get("policies", ())):
+        where = child(path, f"policies[{index}]")
+        _label_selector(policy.get("selector", {}), child(where, "selector"), faults)
+    for fault in read_rules(args)[1]:
+        # Of selectors the check above says more.
+        if not fault.field_path.split(".")[-1].startswith("selector"):
+            faults.add(child(path, fault.field_path), fault.message)
+
+
+def _label_selector(selector: Args, where: str, faults: Faults) -> None:
     for key, value in selector.get("matchLabels", {}).items():
         problem = check_label_key(key) or check_label_value(value)
         if problem:

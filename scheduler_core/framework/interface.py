@@ -33,6 +33,7 @@ from scheduler_core.framework.types import (
     QueuedPodInfo,
 )
 from scheduler_core.ports import Clock, Cluster
+from scheduler_core.records import ApprovalTerms
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0
@@ -57,8 +58,16 @@ class WaitingPod(Protocol):
     def allow(self, plugin: str) -> None:
         """``plugin`` no longer waits; the pod proceeds when none does. Unknown names do nothing."""
 
-    def ask(self, plugin: str, timeout: float, now: float, reason: str) -> None:
-        """``plugin`` wants the pod to wait as well, for ``timeout`` seconds from ``now``."""
+    def ask(
+        self,
+        plugin: str,
+        timeout: float,
+        now: float,
+        reason: str,
+        terms: ApprovalTerms | None = None,
+    ) -> None:
+        """``plugin`` wants the pod to wait as well, for ``timeout`` seconds from ``now``;
+        ``terms``: what people have to do for it."""
 
     def reject(self, plugin: str, message: str) -> None:
         """The wait ends, the pod is unschedulable."""

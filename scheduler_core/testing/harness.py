@@ -38,6 +38,10 @@ class DecisionList:
         taken, self.waiting = self.waiting, []
         return taken
 
+    def heard_until(self, now: float) -> float:
+        """Nothing is ever on its way."""
+        return now
+
 
 class Harness:
     """Scheduler, in-memory sandbox, virtual clock and inline executor in one.

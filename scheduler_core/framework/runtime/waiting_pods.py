@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scheduler_core.api import Pod
 from scheduler_core.framework.status import SUCCESS, Code, Status, unschedulable
-from scheduler_core.records import WaitOutcome
+from scheduler_core.records import ApprovalTerms, WaitOutcome
 
 #: Longest wait that a Permit plugin may ask for, in seconds (kube-scheduler 1.36, ``maxTimeout``).
 MAX_PERMIT_TIMEOUT = 15 * 60.0
@@ -37,6 +37,7 @@ class WaitingPod:
     __slots__ = (
         "_on_change",
         "_pending",
+        "_satisfied",
         "asked_plugins",
         "first_deadline",
         "node_name",
@@ -45,6 +46,7 @@ class WaitingPod:
         "resolved_at",
         "resolved_by",
         "status",
+        "terms",
     )
 
     def __init__(
@@ -58,6 +60,10 @@ class WaitingPod:
         self.node_name = node_name
         self._pending: dict[str, PermitWait] = {wait.plugin: wait for wait in waits}
         self._on_change = on_change
+        #: Pending plugins that wait for others alone: their deadlines do not count.
+        self._satisfied: frozenset[str] = frozenset()
+        #: What an approval needs; None where nobody has to approve.
+        self.terms: ApprovalTerms | None = None
         #: Every plugin that had the pod wait, also those that have allowed since.
         self.asked_plugins = frozenset(self._pending)
         #: The earliest deadline of plugins still pending; kept as it was once the wait has ended.
@@ -79,31 +85,65 @@ class WaitingPod:
 
     @property
     def deadline(self) -> float:
-        """When the first of the pending plugins times out; the pod is rejected then."""
-        return min((w.deadline for w in self._pending.values()), default=float("inf"))
+        """When the first of the pending plugins times out; the pod is rejected then. Infinity
+        where no deadline counts."""
+        counting = (w for w in self._pending.values() if w.plugin not in self._satisfied)
+        return min((w.deadline for w in counting), default=float("inf"))
+
+    @property
+    def next_wait(self) -> PermitWait | None:
+        """The wait whose deadline comes first, of those that count."""
+        return next((w for w in self.waits if w.plugin not in self._satisfied), None)
+
+    def satisfy(self, plugin: str, satisfied: bool = True) -> None:
+        """``plugin`` has what it waited for, and still waits for others (a gang that is let go as
+        one): until that is taken back its deadline does not count."""
+        if satisfied:
+            self._satisfied |= {plugin}
+        else:
+            self._satisfied -= {plugin}
 
     def allow(self, plugin: str) -> None:
         if self.status is not None or self._pending.pop(plugin, None) is None:
             return
         if self._pending:
-            self.first_deadline = self.deadline
+            self._note_deadline()
             self._on_change(self)
         else:
             self._resolve(SUCCESS, WaitOutcome.ALLOWED, plugin)
 
-    def ask(self, plugin: str, timeout: float, now: float, reason: str) -> None:
+    def ask(
+        self,
+        plugin: str,
+        timeout: float,
+        now: float,
+        reason: str,
+        terms: ApprovalTerms | None = None,
+    ) -> None:
         """One more plugin wants the pod to wait: a gang turned out to need a person while this
         member waited for others. Also after the last Allow, as long as the owner has not acted on
-        it; a plugin that has asked before is not heard again."""
+        it; a plugin that has asked before is heard again only where its terms are others."""
         let_go = self.status is not None and not self.status.is_success
-        if plugin in self.asked_plugins or let_go or self.resolved_at is not None:
+        if let_go or self.resolved_at is not None:
+            return
+        if plugin in self.asked_plugins:
+            if plugin in self._pending and terms is not None and terms != self.terms:
+                self.terms = terms
+                self._on_change(self)
             return
         timeout = min(timeout, MAX_PERMIT_TIMEOUT)
         self._pending[plugin] = PermitWait(plugin, timeout, now + timeout, reason)
         self.asked_plugins |= {plugin}
-        self.first_deadline = self.deadline
+        self.terms = terms if terms is not None else self.terms
+        self._note_deadline()
         self.status, self.outcome, self.resolved_by = None, None, ""
         self._on_change(self)
+
+    def _note_deadline(self) -> None:
+        """Where no deadline counts any more the last one is what people go on to see."""
+        deadline = self.deadline
+        if deadline != float("inf"):
+            self.first_deadline = deadline
 
     def reject(self, plugin: str, message: str) -> None:
         outcome = WaitOutcome.REMOVED if message == "removed" else WaitOutcome.REJECTED
@@ -112,12 +152,14 @@ class WaitingPod:
     def preempt(self, plugin: str, message: str) -> None:
         self._resolve(Status(Code.ERROR, (message,), plugin), WaitOutcome.PREEMPTED, plugin)
 
+    def break_up(self, message: str) -> None:
+        """The node that it, or a member of its gang, held is gone: it is tried again at once."""
+        self._resolve(Status(Code.ERROR, (message,)), WaitOutcome.BROKEN, "")
+
     def expire(self, now: float) -> bool:
         """Reject the pod if a pending plugin's time is over; whether it was."""
-        if self.status is not None:
-            return False
-        first = self.waits[0]
-        if now < first.deadline:
+        first = self.next_wait if self.status is None else None
+        if first is None or now < first.deadline:
             return False
         text = (
             f"rejected due to timeout after waiting {go_duration(first.timeout)} "

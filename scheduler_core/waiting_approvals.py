@@ -1,0 +1,166 @@
+"""People's words on pods that wait at Permit: whose counts, and when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from scheduler_core.observers import ObserverSet
+from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId
+from scheduler_core.plugins.manual_approval import ManualApproval
+from scheduler_core.records import ApprovalTerms, PermitDecision, Verdict, WaitOutcome
+from scheduler_core.waiting_gangs import WaitingGangs
+from scheduler_core.waiting_record import MANUAL_APPROVAL, Parked, requester
+
+__all__ = ["Approvals", "denial_text"]
+
+_ONE: Final = ApprovalTerms()
+AT_DEADLINE: Final = "nobody decided in time, which approves it here"
+
+
+class Approvals:
+    """Counts approvals, and lets pods go: a gang as one, when all its members here wait for people
+    alone and all of them are approved. One by one they could be bound while another is denied.
+
+    """
+
+    def __init__(
+        self,
+        gangs: WaitingGangs,
+        directory: GangDirectory,
+        observers: ObserverSet,
+        on_deadline_change: Callable[[Parked], None],
+    ) -> None:
+        self._gangs = gangs
+        self._directory = directory
+        self._observers = observers
+        self._on_deadline_change = on_deadline_change
+        #: Pods that are let go whoever has approved them: by uid.
+        self._waived: set[str] = set()
+
+    def decide(self, parked: Parked, decision: PermitDecision) -> None:
+        """Apply a person's word to a pod that waits; the observer is told whether it counted."""
+        applied, text = self._apply(parked, decision)
+        self._observers.tell("decision_applied", decision, applied, text)
+
+    def _apply(self, parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
+        waiting = parked.waiting
+        if waiting.status is not None:
+            return _after_the_end(parked, decision)
+        if decision.at is not None and decision.at >= waiting.deadline:
+            return False, "given after the deadline"
+        if decision.verdict is Verdict.DENY:
+            return self._deny(parked, decision)
+        if not parked.asks:
+            return False, "the pod does not wait for an approval"
+        if decision.verdict is Verdict.REVOKE:
+            return self._revoke(parked, decision.user)
+        return self._approve(parked, decision.user)
+
+    # -- approve ---------------------------------------------------------------------------------
+
+    def _approve(self, parked: Parked, user: str) -> tuple[bool, str]:
+        terms = parked.waiting.terms or _ONE
+        if not terms.requester_may_approve and user == self._requester(parked):
+            return False, f"{user} asked for the pod; somebody else has to approve it"
+        if user not in parked.approved_by:
+            parked.approved_by.append(user)
+        if not self._is_enough(parked):
+            return True, f"approved by {len(parked.approved_by)} of {terms.approvers}"
+        if self.review(parked):
+            return True, "approved"
+        return True, "approved; it counts when the whole gang is approved"
+
+    def _requester(self, parked: Parked) -> str:
+        pod = parked.waiting.pod
+        gang = self._directory.gang_of(pod)
+        return requester(pod, self._directory.group(gang) if gang is not None else None)
+
+    def waive(self, parked: Parked, note: str = "") -> None:
+        """The pod needs no more words: it was let go before, or its time has decided."""
+        self._waived.add(parked.uid)
+        parked.note = note
+        self.review(parked)
+
+    def _is_enough(self, parked: Parked) -> bool:
+        """Enough different people."""
+        if parked.uid in self._waived:
+            return True
+        needed = (parked.waiting.terms or _ONE).approvers
+        return len(set(parked.approved_by)) >= needed
+
+    def review(self, parked: Parked) -> bool:
+        """Something about the pod has changed: let it, or its gang, go if all is said; whether it
+        is on its way."""
+        if not parked.asks:
+            return False
+        enough = self._is_enough(parked)
+        parked.waiting.satisfy(MANUAL_APPROVAL, enough)
+        self._on_deadline_change(parked)
+        if parked.gang is None:
+            if enough:
+                self._let_go(parked)
+            return enough
+        alone = parked.waiting.pending_plugins == (MANUAL_APPROVAL,)
+        self._gangs.mark(parked, enough and alone)
+        return self.release(parked.gang)
+
+    def release(self, gang: GangId) -> bool:
+        """Let a gang go if every member here is ready. Not while the end of a member has not been
+        acted on: it may take the others along."""
+        if not self._gangs.all_ready(gang):
+            return False
+        members = self._gangs.members(gang)
+        if any(member.waiting.status is not None for member in members):
+            return False
+        for member in members:
+            self._let_go(member)
+        return True
+
+    def _let_go(self, parked: Parked) -> None:
+        waiting = parked.waiting
+        waiting.allow(MANUAL_APPROVAL)
+        if waiting.status is not None and parked.approved_by:
+            waiting.resolved_by = f"user:{parked.approved_by[-1]}"
+
+    def forget(self, parked: Parked) -> None:
+        """The pod waits no more."""
+        self._waived.discard(parked.uid)
+
+    # -- take back, deny -------------------------------------------------------------------------
+
+    def _revoke(self, parked: Parked, user: str) -> tuple[bool, str]:
+        if user not in parked.approved_by:
+            return False, "there is no approval to take back"
+        parked.approved_by.remove(user)
+        self.review(parked)
+        return True, "taken back"
+
+    def _deny(self, parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
+        """One denial ends the wait of the whole gang."""
+        text = denial_text(decision)
+        for member in self._gangs.members(parked.gang) or [parked]:
+            if member.waiting.status is None:
+                member.waiting.reject(MANUAL_APPROVAL, text)
+                member.waiting.resolved_by = f"user:{decision.user}"
+        if parked.gang is not None:
+            plugin = parked.cycle.framework.plugin(MANUAL_APPROVAL)
+            if isinstance(plugin, ManualApproval):
+                plugin.gang_denied(parked.gang, text)
+        return True, "denied"
+
+
+def _after_the_end(parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
+    """The wait has just ended; a denial of the whole gang reaches its members one by one."""
+    same = parked.waiting.resolved_by == f"user:{decision.user}"
+    if same and decision.verdict is Verdict.DENY:
+        return parked.waiting.outcome is WaitOutcome.REJECTED, "denied"
+    if same and decision.verdict is Verdict.APPROVE:
+        return parked.waiting.outcome is WaitOutcome.ALLOWED, "approved"
+    return False, "the pod no longer waits for a decision"
+
+
+def denial_text(decision: PermitDecision) -> str:
+    """What the pod's owner reads: ``denied by alice: not this week``."""
+    text = f"denied by {decision.user}"
+    return f"{text}: {decision.comment}" if decision.comment else text
