@@ -12,12 +12,55 @@ export function matches(row, { q, outcome }) {
   return row.name.includes(needle) || row.pod_group.includes(needle) || row.node === needle;
 }
 
-/** Rows by sequence, newest first; of two with the same number the later commit is kept. */
-export function mergeRows(before, more) {
-  const bySequence = new Map(before.map((row) => [row.sequence, row]));
-  for (const row of more) {
-    const known = bySequence.get(row.sequence);
-    if (!known || known.commit_seq <= row.commit_seq) bySequence.set(row.sequence, row);
+/** Rows that a page keeps of those that were pushed; earlier ones are asked for again. */
+export const MOST_ROWS = 10_000;
+
+/**
+ * Decisions, newest first. With thousands of them a push costs what it brings.
+ */
+export class DecisionRows {
+  rows = [];
+
+  /** Take in rows in any order; of two with the same number the later commit is kept. */
+  add(more) {
+    const fresh = [];
+    for (const row of more) {
+      const index = this.#find(row.sequence);
+      if (index < 0) fresh.push(row);
+      else if (this.rows[index].commit_seq <= row.commit_seq) this.rows[index] = row;
+    }
+    if (fresh.length === 0) return;
+    fresh.sort(newestFirst);
+    if (this.rows.length === 0 || fresh.at(-1).sequence > this.rows[0].sequence) this.rows = [...fresh, ...this.rows];
+    else if (fresh[0].sequence < this.rows.at(-1).sequence) this.rows = [...this.rows, ...fresh];
+    else this.rows = [...this.rows, ...fresh].sort(newestFirst);
   }
-  return [...bySequence.values()].sort((a, b) => b.sequence - a.sequence);
+
+  /** Keep the newest `most`; true where some went. */
+  trim(most) {
+    if (this.rows.length <= most) return false;
+    this.rows.length = most;
+    return true;
+  }
+
+  has(sequence) {
+    return this.#find(sequence) >= 0;
+  }
+
+  #find(sequence) {
+    let low = 0;
+    let high = this.rows.length - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const found = this.rows[middle].sequence;
+      if (found === sequence) return middle;
+      if (found > sequence) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+}
+
+function newestFirst(a, b) {
+  return b.sequence - a.sequence;
 }

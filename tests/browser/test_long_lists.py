@@ -219,3 +219,66 @@ def test_scrolling_through_a_whole_queue_asks_only_where_it_rests(site: FakeSite
     expect(page.get_by_text("default/active-pod-09601")).to_be_visible()
     asked = [path for path in site.requests if "offset=" in path]
     assert len(asked) <= 6, "not one for each of the fifty ranges that went by"
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+def open_decisions(site: FakeSite, total: int) -> Page:
+    def cycles(query: dict[str, str]) -> dict[str, Any]:
+        last = int(query.get("before", total + 1)) - 1
+        limit = int(query.get("limit", 50))
+        return fake_data.cycles_frame(min(limit, last), seq=total, first=max(1, last - limit + 1))
+
+    site.answers["cycles"] = cycles
+    site.open("/runs/1/cycles/")
+    expect(site.page.locator("#decisions tr").first).to_contain_text(str(total))
+    expect(site.page.locator("#link-state")).to_have_text("live")
+    return site.page
+
+
+def push_cycles(site: FakeSite, first: int, count: int) -> None:
+    last = first + count - 1
+    site.send({**fake_data.cycles_frame(count, seq=last, first=first), "from": first - 1})
+
+
+def test_decisions_hold_few_rows_and_walk_to_the_first(site: FakeSite) -> None:
+    page = open_decisions(site, 2000)
+    more = page.get_by_role("button", name="Earlier decisions")
+    note = page.locator("#decisions-note")
+    for shown in ("600", "1,100", "1,600", "2,000"):
+        more.click()
+        expect(note).to_contain_text(f"{shown} shown, newest first")
+    table = page.locator("#decisions-table")
+    expect(table).to_have_attribute("aria-rowcount", "2001")
+    for top in (0, 20_000, 10**6):
+        page.evaluate("top => scrollTo(0, top)", top)
+        page.wait_for_timeout(50)
+        assert 10 < page.locator("#decisions tr").count() < MOST_ELEMENTS
+    last = page.locator("#decisions tr").last
+    expect(last).to_contain_text("openb-pod-0001")
+    expect(last).to_have_attribute("aria-rowindex", "2001")
+    expect(more).to_be_hidden()
+
+
+def test_decisions_come_in_live_and_wait_while_someone_reads(site: FakeSite) -> None:
+    page = open_decisions(site, 1000)
+    push_cycles(site, 1001, 50)
+    expect(page.locator("#decisions tr").first).to_contain_text("1050")
+    page.evaluate("scrollTo(0, 1500)")
+    page.wait_for_timeout(50)
+    read = page.locator("#decisions tr").nth(15).inner_text()
+    push_cycles(site, 1051, 30)
+    newer = page.get_by_role("button", name="30 newer")
+    expect(newer).to_be_visible()
+    assert page.locator("#decisions tr").nth(15).inner_text() == read
+    newer.click()
+    expect(page.locator("#decisions tr").first).to_contain_text("1080")
+    expect(newer).to_be_hidden()
+
+
+def test_decisions_that_went_by_too_fast_are_told(site: FakeSite) -> None:
+    page = open_decisions(site, 1000)
+    frame = {**fake_data.cycles_frame(50, seq=1200, first=1151), "from": 1000, "skipped": 150}
+    site.send(frame)
+    expect(page.locator("#decisions-note")).to_contain_text("150 went by too fast")

@@ -2,7 +2,7 @@ import { ServerClock } from "/static/js/clock.js";
 import { columnsOf, everySecond, niceTop } from "/static/js/chart.js";
 import { outcomeKind, whyOf } from "/static/js/cycle_row.js";
 import { choiceInWords, rejectionGroups, scoreColumns, timelineOf } from "/static/js/decision_detail.js";
-import { matches, mergeRows } from "/static/js/decision_list.js";
+import { matches } from "/static/js/decision_list.js";
 import { age, amount, camelBreaks, count, countdown, milliseconds, percent } from "/static/js/format.js";
 import { actionsFor, noteFor, stateWord } from "/static/js/run_controls.js";
 import { reconnectDelay, LONGEST_DELAY_MS } from "/static/js/socket.js";
@@ -134,7 +134,6 @@ test("pushed rows match the search as the server's do", () => {
   ok(matches(row, { q: "n1", outcome: "" }));
   equal(matches(row, { q: "n11", outcome: "" }), false);
   equal(matches(row, { q: "", outcome: "error" }), false);
-  same(mergeRows([cycleRow(1)], [cycleRow(3), cycleRow(2)]).map((one) => one.sequence), [3, 2, 1]);
 });
 
 test("the timeline follows a pod's way and compares with the longest point of its cycle", () => {
