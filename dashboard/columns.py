@@ -2,100 +2,138 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
-from dashboard import frames
-from dashboard.models import SchedulingCycle, WaitingPod
-from scheduler_core.records import BindingRecord, CycleRecord, WaitingPodRecord
+from dashboard import best_nodes, bulk, frames
+from scheduler_core.records import BindingRecord, CycleRecord
+
+#: Times are kept to a tenth of a microsecond.
+_DIGITS: Final = 7
+
+#: In the order of ``cycle_values``.
+CYCLE: Final = (
+    "run_id",
+    "sequence",
+    "commit_seq",
+    "pod_uid",
+    "namespace",
+    "name",
+    "pod_group",
+    "attempt",
+    "profile",
+    "priority",
+    "outcome",
+    "node",
+    "score",
+    "ties",
+    "nodes_total",
+    "nodes_evaluated",
+    "nodes_feasible",
+    "started_at",
+    "duration",
+    "message",
+    "plugin",
+    "matrix_dropped",
+    "has_nodes",
+    "bound",
+    "binding",
+    "detail",
+)
 
 
-def cycle_columns(
-    run_id: int, commit_seq: int, record: CycleRecord, dropped: bool
-) -> SchedulingCycle:
-    return SchedulingCycle(
-        run_id=run_id,
-        sequence=record.sequence,
-        commit_seq=commit_seq,
-        pod_uid=record.pod.uid,
-        namespace=record.pod.namespace,
-        name=record.pod.name,
-        pod_group=record.pod_group,
-        attempt=record.attempt,
-        profile=record.profile,
-        priority=record.priority,
-        outcome=record.outcome.value,
-        node=record.node,
-        score=None if record.score is None else int(record.score),
-        ties=int(record.ties),
-        nodes_total=int(record.nodes_total),
-        nodes_evaluated=int(record.nodes_evaluated),
-        nodes_feasible=int(record.nodes_feasible),
-        started_at=record.started_at,
-        duration=record.duration,
-        message=text(record.message),
-        plugin=text(record.plugin, 253),
-        matrix_dropped=dropped,
-        has_nodes=dropped or record.matrix is not None,
-        detail=_detail(record),
+def cycle_values(
+    run_id: int, commit_seq: int, told: PreparedCycle, end: BindingRecord | None
+) -> bulk.Row:
+    """A row of SchedulingCycle."""
+    record = told.record
+    return (
+        run_id,
+        record.sequence,
+        commit_seq,
+        record.pod.uid,
+        record.pod.namespace,
+        record.pod.name,
+        record.pod_group,
+        record.attempt,
+        record.profile,
+        record.priority,
+        record.outcome.value,
+        record.node,
+        None if record.score is None else int(record.score),
+        int(record.ties),
+        int(record.nodes_total),
+        int(record.nodes_evaluated),
+        int(record.nodes_feasible),
+        record.started_at,
+        record.duration,
+        text(record.message),
+        text(record.plugin, 253),
+        told.dropped,
+        told.dropped or record.matrix is not None,
+        None if end is None else end.bound,
+        None if end is None else binding_text(end),
+        told.detail,
     )
 
 
-def _detail(record: CycleRecord) -> dict[str, Any]:
-    return {
-        "point_seconds": {point: float(s) for point, s in record.point_seconds.items()},
-        "plugin_seconds": [
-            [point, plugin, float(s)] for (point, plugin), s in record.plugin_seconds.items()
-        ],
-        "rejections": [
-            {
-                "plugin": item.plugin,
-                "reason": text(item.reason),
-                "nodes": int(item.nodes),
-                "resolvable": bool(item.resolvable),
-            }
-            for item in record.rejections
-        ],
-        "best": [
-            {
-                "node": item.node,
-                "total": int(item.total),
-                "plugins": {
-                    name: [int(value) for value in values] for name, values in item.plugins.items()
-                },
-            }
-            for item in record.best
-        ],
-        "unschedulable_plugins": list(record.unschedulable_plugins),
-        "nominated_node": record.nominated_node,
-        "victims": list(record.victims),
-        "depths": frames.depths_dict(record.depths),
-    }
+@dataclass(frozen=True, slots=True)
+class PreparedCycle:
+    """A cycle whose costly column is made, before the transaction begins."""
+
+    record: CycleRecord
+    dropped: bool
+    detail: str
 
 
-def binding_columns(end: BindingRecord) -> dict[str, Any]:
-    return {
-        "node": end.node,
-        "bound": end.bound,
-        "finished_at": end.finished_at,
-        "duration": end.duration,
-        "message": text(end.message),
-        "plugin": end.plugin,
-        "point_seconds": {point: float(s) for point, s in end.point_seconds.items()},
-    }
+def prepare_cycle(record: CycleRecord, dropped: bool) -> PreparedCycle:
+    """Raises:
+    TypeError, ValueError: the record holds what is no fact of a cycle.
+    """
+    return PreparedCycle(record, dropped, _detail(record))
 
 
-def fill_waiting(row: WaitingPod, record: WaitingPodRecord) -> None:
-    row.namespace, row.name = record.pod.namespace, record.pod.name
-    row.node, row.profile, row.priority = record.node, record.profile, record.priority
-    row.pod_group, row.group_min_member = record.pod_group, record.group_min_member
-    row.since, row.deadline, row.cycle = record.since, record.deadline, record.cycle
-    row.needs_approval = record.needs_approval
-    row.requested_by = text(record.requested_by, 253)
-    row.requests = {name: int(amount) for name, amount in record.requests.items()}
-    row.pending = [
-        {"plugin": item.plugin, "deadline": item.deadline, "reason": text(item.reason)}
-        for item in record.pending
-    ]
+def _detail(record: CycleRecord) -> str:
+    return bulk.json_text(
+        {
+            "point_seconds": {
+                point: round(float(s), _DIGITS) for point, s in record.point_seconds.items()
+            },
+            "plugin_seconds": [
+                [point, plugin, round(float(s), _DIGITS)]
+                for (point, plugin), s in record.plugin_seconds.items()
+            ],
+            "rejections": [
+                {
+                    "plugin": item.plugin,
+                    "reason": item.reason,
+                    "nodes": int(item.nodes),
+                    "resolvable": bool(item.resolvable),
+                }
+                for item in record.rejections
+            ],
+            "best": best_nodes.pack(record),
+            "unschedulable_plugins": list(record.unschedulable_plugins),
+            "nominated_node": record.nominated_node,
+            "victims": list(record.victims),
+            "depths": frames.depths_dict(record.depths),
+        }
+    )
+
+
+def binding_text(end: BindingRecord) -> str:
+    """The end of a binding cycle, as JSON."""
+    return bulk.json_text(
+        {
+            "node": end.node,
+            "bound": end.bound,
+            "finished_at": end.finished_at,
+            "duration": end.duration,
+            "message": end.message,
+            "plugin": end.plugin,
+            "point_seconds": {point: float(s) for point, s in end.point_seconds.items()},
+        }
+    )
 
 
 def text(value: str, limit: int | None = None) -> str:

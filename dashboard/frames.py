@@ -15,7 +15,7 @@ import orjson
 
 from dashboard import groups
 from dashboard.models import SchedulerRun, SchedulingCycle, SecondSample, WaitingPod
-from scheduler_core.records import ClusterUsage, QueueDepths, QueuedPod, QueueListing
+from scheduler_core.records import ClusterUsage, CycleRecord, QueueDepths, QueuedPod, QueueListing
 
 #: Most cycles in one frame, and most lines of each queue.
 CYCLES_PER_FRAME: Final = 50
@@ -171,6 +171,37 @@ def cycle_row(cycle: SchedulingCycle, has_matrix: bool) -> CycleRow:
         "message": cycle.message,
         "plugin": cycle.plugin,
         "bound": cycle.bound,
+        "has_matrix": has_matrix,
+    }
+
+
+def told_row(
+    record: CycleRecord, commit_seq: int, bound: bool | None, has_matrix: bool
+) -> CycleRow:
+    """As ``cycle_row``, of a cycle that has just been told."""
+    pod = record.pod
+    return {
+        "sequence": record.sequence,
+        "commit_seq": commit_seq,
+        "pod": pod.key,
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "pod_group": record.pod_group,
+        "attempt": record.attempt,
+        "profile": record.profile,
+        "priority": record.priority,
+        "outcome": record.outcome.value,
+        "node": record.node,
+        "score": None if record.score is None else int(record.score),
+        "ties": int(record.ties),
+        "nodes_total": int(record.nodes_total),
+        "nodes_feasible": int(record.nodes_feasible),
+        "duration_ms": round(record.duration * 1000, 3),
+        "started_at": record.started_at,
+        "message": record.message.replace("\x00", "\ufffd"),
+        "plugin": record.plugin,
+        "bound": bound,
         "has_matrix": has_matrix,
     }
 
@@ -332,6 +363,7 @@ def overview_frame(
         "recorder": {
             "queued": queued,
             "matrices_dropped": run.matrices_dropped,
+            "rows_refused": run.rows_refused,
             "back_pressure_seconds": round(run.back_pressure_seconds, 3),
         },
     }

@@ -60,6 +60,40 @@ def encode(matrix: ScoreMatrix) -> bytes:
     return zlib.compress(b"".join(parts), _LEVEL)
 
 
+class Encoder:
+    """Encodes one matrix after another; one with the same arrays as the last costs nothing.
+
+    A pod that fits nowhere is tried again and again while no node changes.
+    """
+
+    def __init__(self) -> None:
+        self._last: ScoreMatrix | None = None
+        self._blob = b""
+
+    def encode(self, matrix: ScoreMatrix) -> bytes:
+        """As ``encode``."""
+        if self._last is None or not _is_same(matrix, self._last):
+            self._blob = encode(matrix)
+        self._last = matrix
+        return self._blob
+
+
+def _is_same(one: ScoreMatrix, other: ScoreMatrix) -> bool:
+    """Whether nothing differs, as far as it can be told without looking into arrays."""
+    return (
+        one.normalized is other.normalized
+        and one.total is other.total
+        and one.rejection is other.rejection
+        and len(one.raw) == len(other.raw)
+        and all(a is b for a, b in zip(one.raw, other.raw, strict=True))
+        and one.node_names is other.node_names
+        and one.plugins == other.plugins
+        and one.weights is other.weights
+        and one.reasons == other.reasons
+        and one.scored == other.scored
+    )
+
+
 def decode(blob: bytes, node_names: Sequence[str]) -> ScoreMatrix:
     """The matrix that was encoded.
 

@@ -221,6 +221,9 @@ class SchedulerRun(models.Model):
     bound = models.BigIntegerField(default=0)
     bind_failed = models.BigIntegerField(default=0)
     matrices_dropped = models.BigIntegerField(default=0)
+    rows_refused = models.BigIntegerField(
+        default=0, help_text="Rows that the database refused and that were given up."
+    )
     back_pressure_seconds = models.FloatField(default=0.0)
 
     class Meta:

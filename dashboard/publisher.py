@@ -23,7 +23,9 @@ from dashboard import frames, groups, merging
 
 logger = logging.getLogger(__name__)
 
-Payload = frames.Frame | bytes
+#: A function is called when its frame's turn has come, on the publisher's thread: what is replaced
+#: before that is never made.
+Payload = frames.Frame | bytes | Callable[[], bytes]
 
 
 class Publisher:
@@ -68,7 +70,7 @@ class Publisher:
             if self._closed:
                 return
             known = self._pending.get(key)
-            self._pending[key] = frame if known is None else merging.merge(key[1], known, frame)
+            self._pending[key] = _merged(key[1], known, frame)
             loop = self._ensure_loop()
         if known is None:
             loop.call_soon_threadsafe(self._schedule, key)
@@ -113,6 +115,8 @@ class Publisher:
         self._next_at[key] = asyncio.get_running_loop().time() + self._interval
         group, topic = key
         try:
+            if callable(frame):
+                frame = frame()
             layer = self._layer()
             await layer.group_send(group, {"type": "relay.frame", "topic": topic, "frame": frame})
         except Exception as error:
@@ -135,6 +139,12 @@ class Publisher:
         finally:
             # Closing the loop closes the layer's connections (channels_redis sees to that).
             asyncio.get_running_loop().stop()
+
+
+def _merged(topic: str, old: Payload | None, new: Payload) -> Payload:
+    if old is None or callable(old) or callable(new):
+        return new
+    return merging.merge(topic, old, new)
 
 
 @cache

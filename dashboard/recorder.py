@@ -1,10 +1,16 @@
 """Recorder: the Observer that turns what a scheduler tells into rows and frames.
 
 The scheduler thread only appends to a queue. A thread of the recorder writes batches of at most
-200 rows, at most 20 times a second, one transaction each, so that a person's click never waits
-long for the database. Under pressure matrices are dropped first, counted; rows never are: when
-``KUBESCHED_RECORDER_QUEUE`` of them wait, the scheduler waits too (back-pressure, measured). While
-the database is away the queue is kept and the batch is tried again.
+1,000 rows, at most 20 times a second, one transaction each, so that a person's click never waits
+long for the database. Rows are never dropped: when ``KUBESCHED_RECORDER_QUEUE`` of them wait, the
+scheduler waits too (back-pressure, measured). A row that the database refuses again and again is
+given up, counted and shown. While the database is away the queue is kept and the batch is tried
+again.
+
+Compressing a matrix costs more than all the rest of its cycle, so that at most a few are stored
+with each batch: first those of waiting pods and failed attempts, then the newest of the others.
+The rest wait in memory for quieter moments, until as many later cycles as are kept at all have
+passed them by. Where memory runs short the oldest are dropped, counted.
 """
 
 from __future__ import annotations
@@ -34,12 +40,18 @@ from scheduler_core.records import (
     Outcome,
     PermitDecision,
     QueueListing,
+    ScoreMatrix,
     WaitingPodRecord,
 )
 
 logger = logging.getLogger(__name__)
 
-BATCH_ROWS: Final = 200
+BATCH_ROWS: Final = 1_000
+#: Matrices stored with one batch: under load, and where few rows wait.
+BATCH_MATRICES: Final = 4
+IDLE_MATRICES: Final = 25
+#: A batch of fewer rows than this is a quiet moment.
+QUIET_ROWS: Final = 20
 BATCH_INTERVAL: Final = 0.05
 #: Bytes of matrices that may wait to be written: half for cycles that simply succeeded, half for
 #: waiting pods and failed attempts, which people look up later. 650 matrices of 1,523 x 6.
@@ -61,6 +73,8 @@ class Recorder(Observer):
         clock: the scheduler's clock.
         clock_speed: how many of its seconds pass in one second.
         on_fenced: called once, on the recorder's thread, when the lease turns out to be lost.
+        on_failed: called with the reason when nothing will be recorded any more although the lease
+            is held: the run must end, it would go on unseen.
         wall: the time of day.
         queue_limit: rows that may wait before the scheduler does.
         matrix_bytes: of matrices that may wait before the oldest of them are dropped.
@@ -76,6 +90,7 @@ class Recorder(Observer):
         clock: Callable[[], float] = time.time,
         clock_speed: float = 1.0,
         on_fenced: Callable[[], None] | None = None,
+        on_failed: Callable[[str], None] | None = None,
         wall: Callable[[], float] = time.time,
         queue_limit: int | None = None,
         matrix_bytes: int = MATRIX_BYTES,
@@ -85,7 +100,7 @@ class Recorder(Observer):
         self._writer = BatchWriter(run_id, fence)
         self._publisher = publisher if publisher is not None else get_publisher()
         self._clock, self._clock_speed, self._wall = clock, clock_speed, wall
-        self._on_fenced = on_fenced
+        self._on_fenced, self._on_failed = on_fenced, on_failed
         self._limit = queue_limit or settings.KUBESCHED_RECORDER_QUEUE
         self._interval = interval
         self._name = uuid.uuid4().hex[:12]
@@ -104,6 +119,10 @@ class Recorder(Observer):
         self._fenced = False
         self._dropped_total = 0
         self._dropped_untold = 0
+        self._dropped_rows: list[int] = []
+        self._last_cycle = 0
+        self._refused_total = 0
+        self._refused_untold = 0
         self._pressure_total = 0.0
         self._pressure_untold = 0.0
         self._batches = 0
@@ -137,6 +156,10 @@ class Recorder(Observer):
             self._usage = usage
             self._changed.notify_all()
 
+    def detached(self, error: Exception) -> None:
+        """The scheduler tells nothing more, because this observer raised."""
+        self._fail(f"its recorder failed: {error!r}")
+
     # --- state ------------------------------------------------------------------------------
 
     @property
@@ -154,6 +177,11 @@ class Recorder(Observer):
     def matrices_dropped(self) -> int:
         """Matrices dropped by this recorder."""
         return self._dropped_total
+
+    @property
+    def rows_refused(self) -> int:
+        """Rows that the database refused and that were given up."""
+        return self._refused_total
 
     @property
     def back_pressure_seconds(self) -> float:
@@ -202,11 +230,16 @@ class Recorder(Observer):
                 return
             told = Told(record, int(self._wall()))
             if isinstance(record, CycleRecord) and record.matrix is not None:
-                dropped = self._shelf(record).put(told, record.matrix)
-                self._dropped_total += dropped
-                self._dropped_untold += dropped
+                self._keep(told, record.matrix, self._shelf(record))
             self._queue.append(told)
-            self._changed.notify_all()
+            if len(self._queue) == 1:
+                self._changed.notify_all()
+
+    def _keep(self, told: Told, matrix: ScoreMatrix, shelf: MatrixShelf) -> None:
+        dropped, written = shelf.put(told, matrix)
+        self._dropped_total += dropped
+        self._dropped_untold += dropped
+        self._dropped_rows += written
 
     def _wait_for_room(self) -> None:
         if self._has_room():
@@ -236,10 +269,9 @@ class Recorder(Observer):
                 self._written()
                 self._prune()
                 self._pace(began)
-        except Exception:
-            # A bug. The run has to end: its scheduler would wait for ever for room in the queue.
+        except Exception as error:
             logger.exception("run %s: the recorder failed", self._run_id)
-            self._abandon()
+            self._fail(f"its recorder failed: {error!r}")
         finally:
             connection.close()
             with self._changed:
@@ -256,6 +288,8 @@ class Recorder(Observer):
             for item in told:
                 self._ordinary.taken(item)
                 self._wanted.taken(item)
+                if isinstance(item.record, CycleRecord):
+                    self._last_cycle = max(self._last_cycle, item.record.sequence)
             self._in_flight, self._writing = len(told), True
             self._batches += 1
             wall = self._wall()
@@ -271,13 +305,28 @@ class Recorder(Observer):
                 clock_at=self._clock(),
                 wall_at=wall,
                 clock_speed=self._clock_speed,
+                matrices=self._next_matrices(len(told)),
+                dropped=self._dropped_rows,
+                rows_refused=self._refused_untold,
             )
             self._listing = self._usage = None
             self._dropped_untold, self._pressure_untold = 0, 0.0
+            self._dropped_rows, self._refused_untold = [], 0
             return batch
 
+    def _next_matrices(self, rows: int) -> list[CycleRecord]:
+        self._ordinary.forget(self._last_cycle - settings.KUBESCHED_MATRIX_CYCLES)
+        quiet = rows < QUIET_ROWS or self._flushing > 0
+        most = IDLE_MATRICES if quiet else BATCH_MATRICES
+        wanted = self._wanted.oldest(most)
+        return wanted + self._ordinary.newest(most - len(wanted))
+
     def _has_work(self) -> bool:
-        return bool(self._queue) or self._listing is not None or self._usage is not None
+        rows = bool(self._queue) or self._listing is not None or self._usage is not None
+        return rows or self._ordinary.ready > 0 or self._wanted.ready > 0 or bool(self._untold())
+
+    def _untold(self) -> int:
+        return self._refused_untold + len(self._dropped_rows)
 
     def _settled(self) -> bool:
         return self._fenced or not (self._has_work() or self._writing)
@@ -308,24 +357,49 @@ class Recorder(Observer):
             delay = min(RETRY_MOST, 2 * delay)
 
     def _write_singly(self, batch: Batch) -> bool:
-        """One bad record must not hold up the rest: write one by one, and log what cannot be."""
-        if len(batch.told) <= 1:
-            logger.error("run %s: given up: %r", self._run_id, [t.record for t in batch.told])
+        """One bad record must not hold up the rest: write one by one, and count what cannot be."""
+        if not batch.told and not batch.stored_matrices:
+            logger.error("run %s: given up: %s", self._run_id, batch.name)
             return True
-        for number, told in enumerate(batch.told):
+        if len(batch.told) + len(batch.stored_matrices) == 1:
+            self._give_up(batch)
+            return True
+        parts: list[tuple[list[Told], list[CycleRecord]]] = [([told], []) for told in batch.told]
+        parts += [([], [record]) for record in batch.stored_matrices]
+        for number, (told, stored) in enumerate(parts):
             single = replace(
                 batch,
                 name=f"{batch.name}.{number}",
-                told=[told],
+                told=told,
+                matrices=stored,
                 listing=None,
                 usage=None,
-                # Counted once, with the first of them.
-                matrices_dropped=batch.matrices_dropped if number == 0 else 0,
-                back_pressure_seconds=batch.back_pressure_seconds if number == 0 else 0.0,
             )
+            if number:  # counted once, with the first of them
+                single = replace(
+                    single,
+                    matrices_dropped=0,
+                    back_pressure_seconds=0.0,
+                    dropped=(),
+                    rows_refused=0,
+                )
             if not self._write(single):
                 return False
         return True
+
+    def _give_up(self, batch: Batch) -> None:
+        """The database does not take this one row or matrix."""
+        with self._changed:
+            # What it was to carry besides goes with the next batch.
+            self._pressure_untold += batch.back_pressure_seconds
+            self._dropped_rows += batch.dropped
+            self._refused_untold += batch.rows_refused + len(batch.told)
+            self._refused_total += len(batch.told)
+            self._dropped_total += len(batch.stored_matrices)
+            self._dropped_untold += batch.matrices_dropped + len(batch.stored_matrices)
+            self._dropped_rows += [record.sequence for record in batch.stored_matrices]
+        what = _in_words(batch.told[0].record) if batch.told else "a matrix of a cycle"
+        logger.error("run %s: given up: %s", self._run_id, what)
 
     def _commit(self, batch: Batch) -> None:
         committed = self._writer.write(batch)
@@ -340,6 +414,14 @@ class Recorder(Observer):
     def _fence(self, error: FencedError) -> None:
         logger.warning("run %s: %s; nothing is written any more", self._run_id, error)
         self._abandon()
+        if self._on_fenced is not None:
+            self._on_fenced()
+
+    def _fail(self, reason: str) -> None:
+        """The run has to end: its scheduler would go on unrecorded, or wait for ever for room."""
+        self._abandon()
+        if self._on_failed is not None:
+            self._on_failed(reason)
 
     def _abandon(self) -> None:
         with self._changed:
@@ -347,11 +429,10 @@ class Recorder(Observer):
             self._queue.clear()
             self._ordinary.clear()
             self._wanted.clear()
+            self._dropped_rows, self._refused_untold = [], 0
             self._listing = self._usage = None
             self._in_flight, self._writing = 0, False
             self._changed.notify_all()
-        if self._on_fenced is not None:
-            self._on_fenced()
 
     def _gave_up(self) -> bool:
         return self._give_up_at is not None and time.monotonic() >= self._give_up_at
@@ -375,6 +456,14 @@ class Recorder(Observer):
             )
 
 
+def _in_words(record: Record) -> str:
+    """Which record it is, without its arrays."""
+    if isinstance(record, DecisionApplied):
+        return f"what came of decision {record.decision.decision_id}"
+    number = record.sequence if isinstance(record, CycleRecord) else record.cycle
+    return f"{type(record).__name__} of cycle {number} of {record.pod.key}"
+
+
 def publish(publisher: Publisher, done: Committed, batch: Batch) -> None:
     """The frames of one commit."""
     run = done.run
@@ -395,5 +484,5 @@ def publish(publisher: Publisher, done: Committed, batch: Batch) -> None:
         publisher.publish(
             run.pk, groups.QUEUES, frames.queues_frame(run.pk, run.commit_seq, done.listing)
         )
-    if done.heatmap is not None:
-        publisher.publish(run.pk, groups.HEATMAP, heatmap.encode_full(done.heatmap))
+    if done.matrix is not None:
+        publisher.publish(run.pk, groups.HEATMAP, lambda: heatmap.encode_full(done.heatmap()))

@@ -2,21 +2,22 @@
 
 ``BatchWriter`` is the recorder's hand: no queue, no thread, no retry. A batch is written whole or
 not at all, and not twice: its name is stored with it, so that a batch whose commit was cut off by
-a lost connection is recognised.
+a lost connection is recognised. What can be worked out before the transaction is, and what a
+statement need not ask is remembered from the batch before: others wait for the database meanwhile.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from django.db import transaction
+from django.db import models
 from django.db.models import Exists, F, Max, OuterRef
 
-from dashboard import commits, frames, heatmap, leases, matrices
-from dashboard.columns import binding_columns, cycle_columns
+from dashboard import bulk, columns, commits, frames, heatmap, leases, matrices
+from dashboard.columns import PreparedCycle
 from dashboard.models import (
     CycleMatrix,
     NodeNames,
@@ -40,6 +41,8 @@ from scheduler_core.records import (
 
 FAILED = frozenset({Outcome.UNSCHEDULABLE, Outcome.ERROR})
 _SAMPLED = (Outcome.SCHEDULED, Outcome.UNSCHEDULABLE, Outcome.ERROR)
+#: Latest cycles whose lines are remembered: their bindings end soon, and then they are sent again.
+_LINES_KEPT: Final = 2_000
 
 
 @dataclass(slots=True)
@@ -52,20 +55,26 @@ class Committed:
     waiting: list[WaitingPod] = field(default_factory=list)
     samples: list[SecondSample] = field(default_factory=list)
     listing: dict[str, Any] | None = None
-    usage: dict[str, Any] | None = None
     last_usage: dict[str, Any] | None = None
-    heatmap: heatmap.Heatmap | None = None
+    matrix: tuple[CycleRecord, ScoreMatrix, str] | None = None
     cycles_since: int = 0
     waiting_since: int = 0
     samples_since: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class _Cycle:
-    """A cycle of the batch, and whether its matrix was dropped on the way."""
-
-    record: CycleRecord
-    dropped: bool
+    def heatmap(self) -> heatmap.Heatmap:
+        """The latest matrix of the batch, as pages draw it; made only for a frame that is sent."""
+        assert self.matrix is not None
+        record, matrix, names_hash = self.matrix
+        return heatmap.from_matrix(
+            matrix,
+            seq=self.run.commit_seq,
+            run=self.run.pk,
+            sequence=record.sequence,
+            pod=record.pod.key,
+            outcome=record.outcome.value,
+            node=record.node,
+            names_hash=names_hash,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,18 @@ class _Encoded:
     names: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is made of a batch before its transaction begins."""
+
+    cycles: dict[int, PreparedCycle]
+    ends: dict[int, BindingRecord]
+    encoded: list[_Encoded]
+    listing: dict[str, Any] | None
+    usage: dict[str, Any] | None
+    blobs: dict[str, bytes]
+
+
 class BatchWriter:
     """Writes batches of one run under one lease. Used by one thread."""
 
@@ -86,11 +107,16 @@ class BatchWriter:
         self._fence = fence
         #: Binding cycles that ended before their scheduling cycle was told.
         self._early: dict[int, BindingRecord] = {}
+        self._tried = ""
         self._last_cycles: int | None = None
         self._last_samples: int | None = None
         self._last_usage: dict[str, Any] | None = None
+        self._lines: OrderedDict[int, frames.CycleRow] = OrderedDict()
+        self._samples: dict[int, SecondSample] = {}
         #: Node names are shared by most matrices: hash each tuple once.
         self._hashed: tuple[tuple[str, ...], str] = ((), matrices.names_hash(()))
+        self._names_ids: dict[str, int] = {}
+        self._encoder = matrices.Encoder()
 
     def write(self, batch: Batch) -> Committed | None:
         """Commit the batch. None: it had been committed before.
@@ -99,141 +125,224 @@ class BatchWriter:
             FencedError: the lease is lost; nothing was written.
             django.db.Error: nothing was written, as far as one can tell.
         """
-        cycles = {
-            told.record.sequence: _Cycle(told.record, told.dropped)
-            for told in batch.told
-            if isinstance(told.record, CycleRecord)
-        }
-        encoded = [
-            self._encode(cycle.record, cycle.record.matrix)
-            for cycle in cycles.values()
-            if cycle.record.matrix is not None
-        ]
-        listing = frames.listing_dict(batch.listing) if batch.listing is not None else None
-        usage = frames.usage_dict(batch.usage) if batch.usage is not None else None
+        prepared = self._prepare(batch)
+        tried, self._tried = self._tried, batch.name
         early = dict(self._early)
-        with transaction.atomic():
-            if self._fence is not None:
-                self._fence.check()
-            if RunState.objects.filter(run=self._run_id, last_batch=batch.name).exists():
-                self._remember(batch, cycles)
-                return None
-            run = commits.next_commit(self._run_id, **_counters(batch))
-            done = Committed(run, listing=listing, usage=usage)
-            self._fill_since(done)
-            self._write_cycles(batch, cycles, encoded, early, done)
-            self._write_bindings(batch, cycles, early, done)
-            self._write_waiting(batch, done)
-            done.samples = self._write_samples(batch, run.commit_seq)
-            self._write_state(batch, done)
+        try:
+            with bulk.write_turn():
+                if self._fence is not None:
+                    self._fence.check()
+                if tried == batch.name and self._is_committed(batch):
+                    self._remember(prepared)
+                    return None
+                run = commits.next_commit(self._run_id, **_counters(batch))
+                done = Committed(run, listing=prepared.listing)
+                self._fill_since(done, any(_is_wait(told.record) for told in batch.told))
+                self._write_cycles(prepared, early, done)
+                self._write_matrices(prepared.encoded)
+                self._write_dropped(batch.dropped)
+                self._write_bindings(prepared, early, done)
+                self._write_waiting(batch, done)
+                done.samples = self._write_samples(batch, run.commit_seq)
+                self._write_state(batch, prepared, run.commit_seq)
+        except BaseException:
+            self._forget()
+            raise
         self._early = early
-        if usage is not None:
-            self._last_usage = usage
-        done.last_usage = self._last_usage
-        if done.cycles:
-            self._last_cycles = run.commit_seq
-        if done.samples:
-            self._last_samples = run.commit_seq
-        if encoded:
-            done.heatmap = _heatmap(run, encoded[-1])
+        self._told(done, prepared)
         return done
 
-    def _remember(self, batch: Batch, cycles: Mapping[int, _Cycle]) -> None:
+    def _prepare(self, batch: Batch) -> _Prepared:
+        cycles = {}
+        for told in batch.told:
+            if isinstance(told.record, CycleRecord):
+                record = told.record
+                cycles[record.sequence] = columns.prepare_cycle(record, told.dropped)
+        listing = frames.listing_dict(batch.listing) if batch.listing is not None else None
+        usage = frames.usage_dict(batch.usage) if batch.usage is not None else None
+        states = ((RunListing.Topic.QUEUES, listing), (RunListing.Topic.USAGE, usage))
+        return _Prepared(
+            cycles=cycles,
+            ends={
+                t.record.cycle: t.record for t in batch.told if isinstance(t.record, BindingRecord)
+            },
+            encoded=[self._encode(record) for record in batch.stored_matrices],
+            listing=listing,
+            usage=usage,
+            blobs={topic.value: frames.pack(value) for topic, value in states if value is not None},
+        )
+
+    def _is_committed(self, batch: Batch) -> bool:
+        return RunState.objects.filter(run=self._run_id, last_batch=batch.name).exists()
+
+    def _told(self, done: Committed, prepared: _Prepared) -> None:
+        """The batch is committed: remember what the next one need not ask."""
+        if prepared.usage is not None:
+            self._last_usage = prepared.usage
+        done.last_usage = self._last_usage
+        if done.cycles or done.more_cycles:
+            self._last_cycles = done.run.commit_seq
+        if done.samples:
+            self._last_samples = done.run.commit_seq
+            self._samples = {sample.second: sample for sample in done.samples[-2:]}
+        for row in done.cycles:
+            self._lines[row["sequence"]] = row
+        while len(self._lines) > _LINES_KEPT:
+            self._lines.popitem(last=False)
+        records = (cycle.record for cycle in reversed(prepared.cycles.values()))
+        latest = next((record for record in records if record.matrix is not None), None)
+        if latest is not None and latest.matrix is not None:
+            done.matrix = (latest, latest.matrix, self._hash(latest.matrix))
+
+    def _forget(self) -> None:
+        """What was remembered may not be so: the transaction did not end well."""
+        self._samples.clear()
+        self._lines.clear()
+        self._names_ids.clear()
+
+    def _remember(self, prepared: _Prepared) -> None:
         """Catch up with a batch that was committed although its writer was told otherwise. Its
         frames were never made: the next ones must not look as if they followed older ones."""
         self._last_cycles = self._last_samples = None
-        ends = {t.record.cycle: t.record for t in batch.told if isinstance(t.record, BindingRecord)}
-        rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=ends)
-        known = {*cycles, *rows.values_list("sequence", flat=True)}
-        early = {**self._early, **ends}
+        rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=prepared.ends)
+        known = {*prepared.cycles, *rows.values_list("sequence", flat=True)}
+        early = {**self._early, **prepared.ends}
         self._early = {cycle: end for cycle, end in early.items() if cycle not in known}
 
     # --- cycles -----------------------------------------------------------------------------
 
-    def _encode(self, record: CycleRecord, matrix: ScoreMatrix) -> _Encoded:
-        if matrix.node_names is not self._hashed[0]:
-            self._hashed = (matrix.node_names, matrices.names_hash(matrix.node_names))
-        return _Encoded(record, matrix, matrices.encode(matrix), self._hashed[1])
-
     def _write_cycles(
-        self,
-        batch: Batch,
-        cycles: Mapping[int, _Cycle],
-        encoded: Sequence[_Encoded],
-        early: dict[int, BindingRecord],
-        done: Committed,
+        self, prepared: _Prepared, early: dict[int, BindingRecord], done: Committed
     ) -> None:
+        seq = done.run.commit_seq
+        stored = {item.record.sequence for item in prepared.encoded}
         ends = {
-            told.record.cycle: told.record
-            for told in batch.told
-            if isinstance(told.record, BindingRecord)
+            sequence: prepared.ends.get(sequence) or early.pop(sequence, None)
+            for sequence in prepared.cycles
         }
-        rows = [
-            cycle_columns(self._run_id, done.run.commit_seq, item.record, item.dropped)
-            for item in cycles.values()
-        ]
-        for row in rows:
-            end = ends.get(row.sequence) or early.pop(row.sequence, None)
-            if end is not None:
-                row.bound, row.binding = end.bound, binding_columns(end)
-        rows = SchedulingCycle.objects.bulk_create(rows)
-        by_sequence = {row.sequence: row for row in rows}
-        self._write_matrices(by_sequence, encoded)
-        stored = {item.record.sequence for item in encoded}
-        done.cycles = [frames.cycle_row(row, row.sequence in stored) for row in rows]
-
-    def _write_matrices(
-        self, cycles: Mapping[int, SchedulingCycle], encoded: Sequence[_Encoded]
-    ) -> None:
-        if not encoded:
-            return
-        names = {item.names: item.matrix.node_names for item in encoded}
-        ids = {key: _names_id(key, value) for key, value in names.items()}
-        last_failed = {
-            item.record.pod.uid: item.record.sequence
-            for item in encoded
-            if item.record.outcome in FAILED
-        }
-        CycleMatrix.objects.filter(
-            run=self._run_id, pod_uid__in=last_failed, pin=CycleMatrix.Pin.LAST_FAILED
-        ).update(pin=CycleMatrix.Pin.LATEST)
-        CycleMatrix.objects.bulk_create(
-            CycleMatrix(
-                cycle=cycles[item.record.sequence],
-                run_id=self._run_id,
-                sequence=item.record.sequence,
-                pod_uid=item.record.pod.uid,
-                pin=_pin(item.record, last_failed),
-                node_names_id=ids[item.names],
-                blob=item.blob,
-            )
-            for item in encoded
+        bulk.insert(
+            SchedulingCycle,
+            columns.CYCLE,
+            [
+                columns.cycle_values(self._run_id, seq, cycle, ends[sequence])
+                for sequence, cycle in prepared.cycles.items()
+            ],
         )
+        # Bindings that end later need a line of each of them.
+        newest = list(prepared.cycles.items())[-_LINES_KEPT:]
+        done.more_cycles = len(prepared.cycles) - len(newest)
+        for sequence, cycle in newest:
+            end = ends[sequence]
+            bound = None if end is None else end.bound
+            done.cycles.append(frames.told_row(cycle.record, seq, bound, sequence in stored))
 
     def _write_bindings(
-        self,
-        batch: Batch,
-        cycles: Mapping[int, _Cycle],
-        early: dict[int, BindingRecord],
-        done: Committed,
+        self, prepared: _Prepared, early: dict[int, BindingRecord], done: Committed
     ) -> None:
-        changed: list[int] = []
-        for told in batch.told:
-            end = told.record
-            if not isinstance(end, BindingRecord) or end.cycle in cycles:
-                continue
-            known = SchedulingCycle.objects.filter(run=self._run_id, sequence=end.cycle).update(
-                bound=end.bound, binding=binding_columns(end), commit_seq=done.run.commit_seq
-            )
-            if known:
-                changed.append(end.cycle)
-            else:
-                early[end.cycle] = end
-        newest = sorted(changed)[-frames.CYCLES_PER_FRAME :]
-        done.more_cycles = len(changed) - len(newest)
-        rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=newest)
-        rows = rows.annotate(kept=Exists(CycleMatrix.objects.filter(cycle=OuterRef("pk"))))
-        done.cycles += [frames.cycle_row(row, row.kept) for row in rows.defer("detail")]
+        seq = done.run.commit_seq
+        ends = {c: end for c, end in prepared.ends.items() if c not in prepared.cycles}
+        if not ends:
+            return
+        rows = [(c, end.bound, columns.binding_text(end), seq) for c, end in ends.items()]
+        fields = ("bound", "binding", "commit_seq")
+        where = 't."run_id" = %s'
+        found = bulk.update(SchedulingCycle, "sequence", fields, rows, where, [self._run_id])
+        known = set(found)
+        early.update((c, end) for c, end in ends.items() if c not in known)
+        newest = sorted(known)[-frames.CYCLES_PER_FRAME :]
+        done.more_cycles += len(known) - len(newest)
+        done.cycles += self._bound_lines(newest, ends, seq)
+
+    def _bound_lines(
+        self, newest: Sequence[int], ends: Mapping[int, BindingRecord], seq: int
+    ) -> list[frames.CycleRow]:
+        lines: list[frames.CycleRow] = []
+        for sequence in newest:
+            line = self._lines.get(sequence)
+            if line is not None:
+                lines.append({**line, "commit_seq": seq, "bound": ends[sequence].bound})
+        missing = [sequence for sequence in newest if sequence not in self._lines]
+        if missing:
+            rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=missing)
+            rows = rows.annotate(kept=Exists(CycleMatrix.objects.filter(cycle=OuterRef("pk"))))
+            lines += [frames.cycle_row(row, row.kept) for row in rows.defer("detail", "binding")]
+        return lines
+
+    # --- matrices ---------------------------------------------------------------------------
+
+    def _encode(self, record: CycleRecord) -> _Encoded:
+        matrix = record.matrix
+        assert matrix is not None
+        return _Encoded(record, matrix, self._encoder.encode(matrix), self._hash(matrix))
+
+    def _hash(self, matrix: ScoreMatrix) -> str:
+        if matrix.node_names is not self._hashed[0]:
+            self._hashed = (matrix.node_names, matrices.names_hash(matrix.node_names))
+        return self._hashed[1]
+
+    def _write_matrices(self, encoded: Sequence[_Encoded]) -> None:
+        if not encoded:
+            return
+        last_failed = self._supersede(encoded)
+        waiting = self._still_waiting(encoded)
+        sequences = [item.record.sequence for item in encoded]
+        rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=sequences)
+        ids = dict(rows.values_list("sequence", "pk"))
+        bulk.insert(
+            CycleMatrix,
+            ("cycle_id", "run_id", "sequence", "pod_uid", "pin", "node_names_id", "blob"),
+            [
+                (
+                    ids[item.record.sequence],
+                    self._run_id,
+                    item.record.sequence,
+                    item.record.pod.uid,
+                    _pin(item.record, last_failed, waiting).value,
+                    self._names_id(item),
+                    item.blob,
+                )
+                for item in encoded
+                if item.record.sequence in ids
+            ],
+        )
+
+    def _supersede(self, encoded: Sequence[_Encoded]) -> dict[str, int]:
+        """Each pod's last failed cycle among these; earlier ones are kept no longer than others."""
+        last_failed: dict[str, int] = {}
+        for item in encoded:
+            if item.record.outcome in FAILED:
+                uid, sequence = item.record.pod.uid, item.record.sequence
+                last_failed[uid] = max(sequence, last_failed.get(uid, 0))
+        if last_failed:
+            CycleMatrix.objects.filter(
+                run=self._run_id, pod_uid__in=last_failed, pin=CycleMatrix.Pin.LAST_FAILED
+            ).update(pin=CycleMatrix.Pin.LATEST)
+        return last_failed
+
+    def _still_waiting(self, encoded: Sequence[_Encoded]) -> frozenset[int]:
+        """The cycles among these whose pods wait at Permit, or whose wait is still to be written.
+
+        A matrix may be stored some batches after its cycle: the wait may be over by then.
+        """
+        parked = [i.record.sequence for i in encoded if i.record.outcome is Outcome.WAITING]
+        if not parked:
+            return frozenset()
+        ended = WaitingPod.objects.filter(run=self._run_id, cycle__in=parked)
+        ended = ended.exclude(state__in=WaitingPod.OPEN)
+        return frozenset(parked) - frozenset(ended.values_list("cycle", flat=True))
+
+    def _names_id(self, item: _Encoded) -> int:
+        known = self._names_ids.get(item.names)
+        # Lists that no matrix has any more are thrown away: it must still be there.
+        if known is None or not NodeNames.objects.filter(pk=known).exists():
+            known = _names_id(item.names, item.matrix.node_names)
+            self._names_ids = {item.names: known}
+        return known
+
+    def _write_dropped(self, dropped: Sequence[int]) -> None:
+        if dropped:
+            rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=dropped)
+            rows.update(matrix_dropped=True)
 
     # --- waits ------------------------------------------------------------------------------
 
@@ -244,7 +353,9 @@ class BatchWriter:
                 waits.tell(told.record)
             elif isinstance(told.record, DecisionApplied):
                 waits.decided(told.record)
-        done.waiting = list(WaitingPod.objects.filter(pk__in=waits.changed).order_by("pk"))
+        waits.bound(t.record for t in batch.told if isinstance(t.record, BindingRecord))
+        if waits.changed:
+            done.waiting = list(WaitingPod.objects.filter(pk__in=waits.changed).order_by("pk"))
 
     # --- samples and states -----------------------------------------------------------------
 
@@ -259,49 +370,66 @@ class BatchWriter:
         if batch.listing is not None:
             counts.setdefault(batch.second, Counter())
             depths[batch.second] = batch.listing.depths
-        samples = []
-        for second in sorted(counts):
+        return [
+            self._write_sample(second, commit_seq, counts[second], depths[second])
+            for second in sorted(counts)
+        ]
+
+    def _write_sample(
+        self, second: int, commit_seq: int, counts: Counter[str], depths: QueueDepths
+    ) -> SecondSample:
+        sample = self._samples.get(second)
+        if sample is None:
             sample, _ = SecondSample.objects.get_or_create(
                 run_id=self._run_id, second=second, defaults={"commit_seq": commit_seq}
             )
-            sample.commit_seq = commit_seq
-            for outcome in _SAMPLED:
-                value = getattr(sample, outcome.value) + counts[second][outcome.value]
-                setattr(sample, outcome.value, value)
-            for name, value in frames.depths_dict(depths[second]).items():
-                setattr(sample, f"depth_{name}", value)
-            sample.save()
-            samples.append(sample)
-        return samples
+        sample.commit_seq = commit_seq
+        for outcome in _SAMPLED:
+            setattr(sample, outcome.value, getattr(sample, outcome.value) + counts[outcome.value])
+        for name, value in frames.depths_dict(depths).items():
+            setattr(sample, f"depth_{name}", value)
+        sample.save(force_update=True)
+        return sample
 
-    def _write_state(self, batch: Batch, done: Committed) -> None:
-        RunState.objects.update_or_create(
-            run_id=self._run_id,
-            defaults={
-                "recorder_queued": batch.queued,
-                "last_batch": batch.name,
-                "clock_at": batch.clock_at,
-                "wall_at": batch.wall_at,
-                "clock_speed": batch.clock_speed,
-            },
+    def _write_state(self, batch: Batch, prepared: _Prepared, commit_seq: int) -> None:
+        _put(
+            RunState,
+            {"run_id": self._run_id},
+            recorder_queued=batch.queued,
+            last_batch=batch.name,
+            clock_at=batch.clock_at,
+            wall_at=batch.wall_at,
+            clock_speed=batch.clock_speed,
         )
-        topics = ((RunListing.Topic.QUEUES, done.listing), (RunListing.Topic.USAGE, done.usage))
-        for topic, value in topics:
-            if value is not None:
-                RunListing.objects.update_or_create(
-                    run_id=self._run_id,
-                    topic=topic,
-                    defaults={"commit_seq": done.run.commit_seq, "blob": frames.pack(value)},
-                )
+        for topic, blob in prepared.blobs.items():
+            _put(
+                RunListing,
+                {"run_id": self._run_id, "topic": topic},
+                commit_seq=commit_seq,
+                blob=blob,
+            )
 
-    def _fill_since(self, done: Committed) -> None:
-        """Which commit each topic's frame follows; asked once, then known."""
+    def _fill_since(self, done: Committed, with_waits: bool) -> None:
+        """Which commit each topic's frame follows; asked once, then known. The waits have another
+        writer, too."""
         if self._last_cycles is None:
             self._last_cycles = _last_commit(SchedulingCycle, self._run_id)
         if self._last_samples is None:
             self._last_samples = _last_commit(SecondSample, self._run_id)
         done.cycles_since, done.samples_since = self._last_cycles, self._last_samples
-        done.waiting_since = commits.last_waiting_commit(self._run_id)
+        if with_waits:
+            done.waiting_since = commits.last_waiting_commit(self._run_id)
+
+
+def _is_wait(record: object) -> bool:
+    return isinstance(record, WaitingPodRecord | DecisionApplied)
+
+
+def _put(model: type[models.Model], key: Mapping[str, Any], **values: Any) -> None:
+    """Update the one row of ``key``, or make it."""
+    rows = model._default_manager
+    if not rows.filter(**key).update(**values):
+        rows.create(**key, **values)
 
 
 def _counters(batch: Batch) -> dict[str, Any]:
@@ -319,13 +447,17 @@ def _counters(batch: Batch) -> dict[str, Any]:
         changes["last_sequence"] = last
     if batch.matrices_dropped:
         changes["matrices_dropped"] = F("matrices_dropped") + batch.matrices_dropped
+    if batch.rows_refused:
+        changes["rows_refused"] = F("rows_refused") + batch.rows_refused
     if batch.back_pressure_seconds:
         changes["back_pressure_seconds"] = F("back_pressure_seconds") + batch.back_pressure_seconds
     return changes
 
 
-def _pin(record: CycleRecord, last_failed: Mapping[str, int]) -> CycleMatrix.Pin:
-    if record.outcome is Outcome.WAITING:
+def _pin(
+    record: CycleRecord, last_failed: Mapping[str, int], waiting: Iterable[int]
+) -> CycleMatrix.Pin:
+    if record.sequence in waiting:
         return CycleMatrix.Pin.WAITING
     if last_failed.get(record.pod.uid) == record.sequence:
         return CycleMatrix.Pin.LAST_FAILED
@@ -339,20 +471,6 @@ def _names_id(key: str, names: tuple[str, ...]) -> int:
             hash=key, defaults={"blob": matrices.encode_names(names)}
         )
     return row.pk
-
-
-def _heatmap(run: SchedulerRun, item: _Encoded) -> heatmap.Heatmap:
-    record = item.record
-    return heatmap.from_matrix(
-        item.matrix,
-        seq=run.commit_seq,
-        run=run.pk,
-        sequence=record.sequence,
-        pod=record.pod.key,
-        outcome=record.outcome.value,
-        node=record.node,
-        names_hash=item.names,
-    )
 
 
 def _last_commit(model: type[SchedulingCycle] | type[SecondSample], run_id: int) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from dashboard import configuration, hosted, leases, runs, unfinished
+from dashboard import configuration, hosted, interpreter, leases, runs, unfinished
 from dashboard.carriage import Carriage, Surroundings
 from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
@@ -29,6 +29,10 @@ _STOPPED: Final = SchedulerRun.DesiredState.STOPPED
 _PATIENCE: Final = 1.0
 
 
+class RecorderFailed(Exception):
+    """The run goes no further, because nothing would be recorded of it; why."""
+
+
 class RunLoop:
     """One run in this process, from lease to lease's end.
 
@@ -41,6 +45,8 @@ class RunLoop:
         self._sandbox = sandbox
         self._stop = stop
         self._fenced = threading.Event()
+        #: Why the run must end as failed; "": it need not.
+        self._failure = ""
         self._desired = run.desired_state
         self._told_state = ""
         #: The latest version that is wished for, and the latest that was tried.
@@ -54,7 +60,13 @@ class RunLoop:
     def carry(self, keeper: LeaseKeeper) -> None:
         """Schedule until the run is not wanted, the lease is lost or the worker stops."""
         run, clock = self._run, RealClock()
-        recorder = Recorder(run.pk, fence=keeper.fence, clock=clock.now, on_fenced=self._fenced.set)
+        recorder = Recorder(
+            run.pk,
+            fence=keeper.fence,
+            clock=clock.now,
+            on_fenced=self._fenced.set,
+            on_failed=self._fail,
+        )
         around = Surroundings(
             run.pk, self._sandbox, recorder, clock, SeededRandom(run.seed), run.seed
         )
@@ -70,6 +82,12 @@ class RunLoop:
         finally:
             carriage.stop()
             recorder.close()
+        if self._failure:
+            raise RecorderFailed(self._failure)
+
+    def _fail(self, reason: str) -> None:
+        """Nothing is recorded any more, on whichever thread that was found out."""
+        self._failure = reason
 
     def _tell_unfinished(self, recorder: Recorder, now: float) -> None:
         """What became of the bindings that a killed worker has left behind."""
@@ -92,6 +110,7 @@ class RunLoop:
             self._stop.is_set()
             or keeper.lost.is_set()
             or self._fenced.is_set()
+            or bool(self._failure)
             or self._desired == _STOPPED
             # Its owner has closed the cluster, or made another one of it: this one is deaf.
             or hosted.find(self._run.cluster_id) is not self._sandbox
@@ -199,6 +218,7 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
     sandbox = hosted.find(found.cluster_id)
     if sandbox is None:
         return False
+    interpreter.tune()
     loop = RunLoop(found, sandbox, stop)
     keeper = LeaseKeeper.acquire(leases.run_lease(run_id), worker, loop.read_wishes)
     if keeper is None:
@@ -211,6 +231,10 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
             loop.carry(keeper)
         except (InvalidConfiguration, ProfileError) as error:
             _tell(run_id, SchedulerRun.State.FAILED, f"Configuration: {error}", keeper)
+            return True
+        except RecorderFailed as error:
+            logger.error("run %s ends: %s", run_id, error)
+            _tell(run_id, SchedulerRun.State.FAILED, f"The run was ended: {error}", keeper)
             return True
         except leases.FencedError as error:
             logger.warning("run %s: %s", run_id, error)

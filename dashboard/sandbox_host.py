@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
 
-from dashboard import hosted, leases, runs, sandbox_journal
+from dashboard import hosted, interpreter, leases, runs, sandbox_journal
 from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
 from dashboard.models import Sandbox, SchedulerRun
@@ -31,8 +31,10 @@ from scheduler_core.workloads.base import WorkloadRunner
 
 logger = logging.getLogger(__name__)
 
-#: A snapshot is taken when a restart would have to replay more writes than this.
+#: A snapshot is taken when a restart would have to replay more writes than this, unless taking them
+#: would cost more than one part in ``SNAPSHOT_TIME_SHARE`` of the time.
 SNAPSHOT_EVERY: Final = 5_000
+SNAPSHOT_TIME_SHARE: Final = 50
 #: How often the owner looks whether it is still wanted, in seconds.
 LOOK_SECONDS: Final = 0.2
 
@@ -50,6 +52,7 @@ class SandboxHost:
         #: How far the workload has come. Replaced, never changed: the journal's thread reads it.
         self._workload_state: dict[str, Any] | None = None
         self._snapshot_at = 0
+        self._no_snapshot_before = 0.0
 
     def read_desired_state(self) -> None:
         """Called by the lease keeper with each renewal."""
@@ -117,7 +120,9 @@ class SandboxHost:
         self._workload_state = state
 
     def _snapshot_if_due(self, cluster: SandboxCluster, fence: leases.Fence) -> None:
-        if cluster.resource_version - self._snapshot_at < SNAPSHOT_EVERY:
+        began = time.monotonic()
+        due = cluster.resource_version - self._snapshot_at >= SNAPSHOT_EVERY
+        if not due or began < self._no_snapshot_before:
             return
         snapshot = cluster.snapshot()
         try:
@@ -125,6 +130,8 @@ class SandboxHost:
         except DatabaseError as error:
             logger.warning("sandbox %s: no snapshot for now: %s", self._id, error)
         self._snapshot_at = snapshot.resource_version
+        ended = time.monotonic()
+        self._no_snapshot_before = ended + SNAPSHOT_TIME_SHARE * (ended - began)
 
 
 def make_clock(sandbox: Sandbox, last: float | None) -> ScaledClock:
@@ -167,6 +174,7 @@ def host(
     sandbox = Sandbox.objects.filter(pk=cluster_id).first()
     if sandbox is None or sandbox.desired_state == _STOPPED:
         return False
+    interpreter.tune()
     owner = SandboxHost(sandbox, stop)
     keeper = LeaseKeeper.acquire(leases.sandbox_lease(cluster_id), worker, owner.read_desired_state)
     if keeper is None:

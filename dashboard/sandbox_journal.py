@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
-from django.db import connection, transaction
+from django.db import connection
 
+from dashboard import bulk, snapshot_blob
 from dashboard.leases import Fence, FencedError
 from dashboard.models import Sandbox, SandboxSnapshot, SandboxWrite
 from scheduler_core.cluster.journal import Journal, StoreSnapshot, Write
@@ -17,6 +16,19 @@ from scheduler_core.cluster.journal import Journal, StoreSnapshot, Write
 SNAPSHOTS_KEPT: Final = 2
 #: Rows read at a time when a sandbox is restored.
 READ_CHUNK: Final = 2_000
+
+_COLUMNS: Final = (
+    "cluster_id",
+    "resource_version",
+    "at",
+    "verb",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "actor",
+    "object",
+)
 
 
 class DatabaseJournal(Journal):
@@ -53,9 +65,10 @@ class DatabaseJournal(Journal):
         connection.close()
 
     def _keep(self, writes: Sequence[Write]) -> None:
-        with transaction.atomic():
+        rows = [self._row(write) for write in writes]
+        with bulk.write_turn():
             self._fence.check()
-            SandboxWrite.objects.bulk_create([self._row(write) for write in writes])
+            bulk.insert(SandboxWrite, _COLUMNS, rows)
             changes: dict[str, Any] = {"resource_version": writes[-1].resource_version}
             state = self._workload_state()
             if state is not None:
@@ -69,19 +82,19 @@ class DatabaseJournal(Journal):
             cluster=self._cluster_id, resource_version=write.resource_version, uid=write.uid
         ).exists()
 
-    def _row(self, write: Write) -> SandboxWrite:
+    def _row(self, write: Write) -> bulk.Row:
         namespace, _, name = write.key.rpartition("/")
-        return SandboxWrite(
-            cluster_id=self._cluster_id,
-            resource_version=write.resource_version,
-            at=write.at,
-            verb=write.verb,
-            kind=write.kind,
-            namespace=namespace,
-            name=name,
-            uid=write.uid,
-            actor=write.actor,
-            object=write.object,
+        return (
+            self._cluster_id,
+            write.resource_version,
+            write.at,
+            write.verb,
+            write.kind,
+            namespace,
+            name,
+            write.uid,
+            write.actor,
+            bulk.json_text(write.object),
         )
 
 
@@ -91,8 +104,8 @@ def save_snapshot(cluster_id: int, snapshot: StoreSnapshot, fence: Fence) -> Non
     Raises:
         FencedError: the sandbox has another owner by now.
     """
-    blob = zlib.compress(orjson.dumps({"at": snapshot.at, "objects": snapshot.objects}), 6)
-    with transaction.atomic():
+    blob = snapshot_blob.pack(snapshot)
+    with bulk.write_turn():
         fence.check()
         SandboxSnapshot.objects.update_or_create(
             cluster_id=cluster_id,
@@ -109,17 +122,12 @@ def load(cluster_id: int) -> tuple[StoreSnapshot | None, list[Write]]:
     row = (
         SandboxSnapshot.objects.filter(cluster_id=cluster_id).order_by("-resource_version").first()
     )
-    snapshot = None if row is None else _snapshot(row)
+    snapshot = None if row is None else snapshot_blob.unpack(bytes(row.blob), row.resource_version)
     since = 0 if snapshot is None else snapshot.resource_version
     rows = SandboxWrite.objects.filter(cluster_id=cluster_id, resource_version__gt=since).order_by(
         "resource_version"
     )
     return snapshot, [_write(found) for found in rows.iterator(chunk_size=READ_CHUNK)]
-
-
-def _snapshot(row: SandboxSnapshot) -> StoreSnapshot:
-    data = orjson.loads(zlib.decompress(bytes(row.blob)))
-    return StoreSnapshot(row.resource_version, data["at"], tuple(data["objects"]))
 
 
 def _write(row: SandboxWrite) -> Write:

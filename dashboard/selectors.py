@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.urls import reverse
 
-from dashboard import commits, frames, groups, heatmap, leases, matrices, runs
+from dashboard import best_nodes, commits, frames, groups, heatmap, leases, matrices, runs
 from dashboard.models import (
     Cluster,
     CycleMatrix,
@@ -164,7 +164,7 @@ def cycle(run: SchedulerRun, sequence: int) -> dict[str, Any]:
         "point_seconds": detail.get("point_seconds", {}),
         "plugin_seconds": detail.get("plugin_seconds", []),
         "rejections": detail.get("rejections", []),
-        "best": detail.get("best", []),
+        "best": best_nodes.unpack(detail.get("best")),
         "unschedulable_plugins": detail.get("unschedulable_plugins", []),
         "nominated_node": detail.get("nominated_node", ""),
         "victims": detail.get("victims", []),

@@ -18,7 +18,8 @@ class Inbox(Generic[T]):
 
     def put(self, message: T) -> None:
         self._queue.put(message)
-        self._wake.set()
+        if not self._wake.is_set():  # setting it costs a lock each time, asking does not
+            self._wake.set()
 
     def wake(self) -> None:
         """Have ``wait`` return although there is no message."""

@@ -22,8 +22,8 @@ HOOKS = (
 
 
 class ObserverSet:
-    """Knows which hooks each observer really defines. An observer that raises is logged and
-    detached: it never hurts a cycle."""
+    """Knows which hooks each observer really defines. An observer that raises is logged, detached
+    and told so (``detached``), so that its owner can act: it never hurts a cycle."""
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
         self._listeners: dict[str, list[tuple[object, Callable[..., None]]]] = {
@@ -50,6 +50,17 @@ class ObserverSet:
         for observer, listener in tuple(self._listeners[hook]):
             try:
                 listener(*args)
-            except Exception:
+            except Exception as error:
                 log.exception("observer %r raised in %s and is detached", observer, hook)
                 self.detach(observer)
+                _tell_detached(observer, error)
+
+
+def _tell_detached(observer: object, error: Exception) -> None:
+    told = getattr(observer, "detached", None)
+    if told is None:
+        return
+    try:
+        told(error)
+    except Exception:
+        log.exception("observer %r raised when it was told that it is detached", observer)

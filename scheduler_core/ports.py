@@ -217,6 +217,10 @@ class Observer(Protocol):
         """At the same pace as queues_listed."""
         return
 
+    def detached(self, error: Exception) -> None:
+        """The last call: this observer raised, and is told nothing more."""
+        return
+
 
 class PermitInbox(Protocol):
     """Where people's decisions come from."""

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 _LONGEST_SLEEP = 1.0
 _AFTER_A_FAULT = 1.0
 _UNTIL_JUMP = 0.02
+_FAULTS_TOLD = 60
 
 
 class Ticking(Protocol):
@@ -45,11 +46,14 @@ class Driver:
         self._parts: Sequence[Ticking] = ()
         self._woken = threading.Event()
         self._stopping = False
+        self._faults = 0
+        self._last_fault = ""
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
         """Look again for something to do. From any thread, also from a watcher."""
-        self._woken.set()
+        if not self._woken.is_set():  # setting it costs a lock each time, asking does not
+            self._woken.set()
 
     def start(self, parts: Sequence[Ticking]) -> None:
         self._parts = tuple(parts)
@@ -88,9 +92,19 @@ class Driver:
             self._woken.clear()
             try:
                 rest = self.run_once()
-            except Exception:
-                log.exception("a part of the sandbox raised")
+            except Exception as error:
+                self._tell_fault(error)
                 rest = _AFTER_A_FAULT
             if rest > 0 and not self._stopping:
                 # The clock may be set, or its speed changed, while this thread sleeps.
                 self._woken.wait(min(rest, _LONGEST_SLEEP))
+
+    def _tell_fault(self, error: Exception) -> None:
+        """Once with its traceback; the same one again and again in a line now and then."""
+        fault = repr(error)
+        self._faults = self._faults + 1 if fault == self._last_fault else 1
+        self._last_fault = fault
+        if self._faults == 1:
+            log.exception("a part of the sandbox raised; it is tried again")
+        elif self._faults % _FAULTS_TOLD == 0:
+            log.error("a part of the sandbox has raised %d times: %s", self._faults, fault)

@@ -98,7 +98,9 @@ def test_overview(recorded: SchedulerRun, as_viewer: Client) -> None:
     assert body["throughput"][-1][1:] == [2, 1, 1]
     assert body["depths"][-1][1:] == [3, 0, 0, 0, 0, 0]
     assert body["usage"]["nodes"] == 3
-    assert set(body["recorder"]) == {"queued", "matrices_dropped", "back_pressure_seconds"}
+    assert set(body["recorder"]) == {
+        "queued", "matrices_dropped", "rows_refused", "back_pressure_seconds",
+    }  # fmt: skip
 
 
 def test_an_overview_of_nothing(run: SchedulerRun, as_viewer: Client) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, OperationalError
 
-from dashboard import leases, matrices, retention
+from dashboard import best_nodes, leases, matrices, retention
 from dashboard.leases import Fence
 from dashboard.models import (
     AuditEntry,
@@ -64,7 +64,7 @@ def test_a_cycle_is_recorded_in_full(run: SchedulerRun, make_recorder: Make) -> 
     assert row.detail["rejections"] == [
         {"plugin": "NodeName", "reason": "node(s) didn't match", "nodes": 1, "resolvable": True}
     ]
-    assert row.detail["best"] == [
+    assert best_nodes.unpack(row.detail["best"]) == [
         {"node": "node-2", "total": 250, "plugins": {"NodeResourcesFit": [70, 70, 70]}}
     ]
     assert (row.detail["nominated_node"], row.detail["victims"]) == ("n", ["a/b"])
@@ -227,16 +227,16 @@ def test_a_frame_has_the_fifty_newest_cycles(
     assert len(published.of("heatmap")) == 1
 
 
-def test_batches_hold_at_most_200_rows(run: SchedulerRun, make_recorder: Make) -> None:
+def test_batches_hold_at_most_1000_rows(run: SchedulerRun, make_recorder: Make) -> None:
     recorder = make_recorder(run, start=False)
-    for sequence in range(1, 502):
+    for sequence in range(1, 2_502):
         recorder.cycle_finished(cycle(sequence))
-    assert recorder.queued == 501
+    assert recorder.queued == 2_501
     recorder.start()
     assert recorder.flush()
     run.refresh_from_db()
     assert (run.commit_seq, recorder.queued) == (3, 0)
-    assert SchedulingCycle.objects.filter(run=run).count() == 501
+    assert SchedulingCycle.objects.filter(run=run).count() == 2_501
 
 
 # --- pressure ---------------------------------------------------------------------------------
@@ -541,8 +541,8 @@ def test_a_recorder_that_dies_ends_the_run_rather_than_stop_its_scheduler(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(retention, "prune_matrices", broken)
-    told = threading.Event()
-    recorder = make_recorder(run, queue_limit=2, on_fenced=told.set)
+    told: list[str] = []
+    recorder = make_recorder(run, queue_limit=2, on_failed=told.append)
 
     def tell() -> None:
         for number in range(1, 20):
@@ -552,7 +552,7 @@ def test_a_recorder_that_dies_ends_the_run_rather_than_stop_its_scheduler(
     telling.start()
     telling.join(10)
     assert not telling.is_alive()
-    assert told.wait(10)
+    assert told == ["its recorder failed: RuntimeError('a bug')"]
 
 
 def test_matrices_that_cannot_be_pruned_are_tried_again(
