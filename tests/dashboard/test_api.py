@@ -11,6 +11,7 @@ from django.test import Client
 
 from dashboard import heatmap, permits
 from dashboard.models import Cluster, CycleMatrix, RunState, SchedulerRun, WaitingPod
+from dashboard.permits import Target
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
 from tests.dashboard.factory import NOW, binding, cycle, listing, matrix, resolved, usage, wait
@@ -242,7 +243,7 @@ def test_waiting(recorded: SchedulerRun, as_viewer: Client, operator: User) -> N
     }
     assert all(set(pod) == WAITING_ROW for pod in body["pods"])
     assert as_viewer.get(url(recorded, f"waiting?since={body['seq']}")).json()["pods"] == []
-    permits.decide(recorded.pk, user=operator, verdict="deny", ids=[held(recorded).pk])
+    permits.decide(operator, "deny", Target.rows(recorded.pk, [held(recorded).pk]))
     changed = as_viewer.get(url(recorded, f"waiting?since={body['seq']}")).json()
     assert [pod["decision"]["verdict"] for pod in changed["pods"]] == ["deny"]
     assert changed["from"] == body["seq"]
