@@ -36,7 +36,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.node_statuses import NodeStatuses
 from scheduler_core.framework.nodes import NodeInfos, NodeTable
 from scheduler_core.framework.runtime import filtering
-from scheduler_core.framework.runtime.patched_scores import PatchedScores, Unusable
+from scheduler_core.framework.runtime.patched_scores import Feasible, PatchedScores, Unusable
 from scheduler_core.framework.runtime.scoring import ScoreColumns, pre_score_one
 from scheduler_core.framework.status import Status
 
@@ -243,6 +243,7 @@ class _Class:
         self._segments: tuple[_Segment, ...] = ()
         self._merged_from: tuple[NodeStatuses, ...] = ()
         self._statuses = NodeStatuses(0)
+        self._mask = np.empty(0, dtype=bool)
         self._feasible: Rows = np.empty(0, dtype=np.intp)
         self._scores: PatchedScores | None = None
 
@@ -331,7 +332,10 @@ class _Class:
             for segment in failing:
                 merged.merge(segment.statuses, segment.plugins[0].name)
             self._statuses = merged
-        self._feasible = np.flatnonzero(self._statuses.ids == 0)
+        mask = self._statuses.ids == 0
+        if len(mask) != len(self._mask) or (mask != self._mask).any():
+            self._mask = mask
+            self._feasible = mask.nonzero()[0]
 
     def _answer(
         self,
@@ -361,10 +365,14 @@ class _Class:
         rows: Collection[int],
         only_pods_changed: bool,
     ) -> ScoreColumns:
-        feasible = nodes if len(self._feasible) == len(nodes) else nodes.subset(self._feasible)
+        everywhere = len(self._feasible) == len(nodes)
+        feasible = Feasible(
+            nodes if everywhere else nodes.subset(self._feasible),
+            None if everywhere else self._mask,
+        )
         scores = self._scores
         plugins = self._profile.pre_score_plugins if scores is None else self._asked_pre_scores
-        self._pre_score(plugins, state, pod, feasible, first=scores is None)
+        self._pre_score(plugins, state, pod, feasible.nodes, first=scores is None)
         started = perf_counter()
         local = self._locally_feasible(len(nodes))
         if scores is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -14,12 +15,25 @@ from scheduler_core.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, S
 from scheduler_core.framework.nodes import NodeInfos, NodeTable
 from scheduler_core.framework.runtime.scoring import ScoreColumns
 
-__all__ = ["PatchedScores", "Unusable"]
+__all__ = ["Feasible", "PatchedScores", "Unusable"]
 
 Bool = NDArray[np.bool_]
 Int64 = NDArray[np.int64]
 Int8 = NDArray[np.int8]
 Rows = NDArray[np.intp]
+
+
+_NO_ROWS: Rows = np.empty(0, dtype=np.intp)
+#: Where more nodes than this become feasible, or stop being so, everything is added up anew.
+MANY_ROWS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feasible:
+    """The nodes that passed all filters; ``mask``: bool, shape (n,), None where all n did."""
+
+    nodes: NodeInfos
+    mask: Bool | None
 
 
 class Unusable(Exception):
@@ -116,20 +130,15 @@ class PatchedScores:
             if not scorer.is_local or plugins[i][0].reads_pods_on_node
         ]
         self._all = list(enumerate(self._scorers))
-        self._feasible: Rows | None = None
+        self._mask: Bool | None = None
         self._passed: Bool | None = None
         self._is_narrowed = False
-        self._published: tuple[Int64, ...] = ()
+        self._published: list[Int64] = []
         self._normalized: Int8 = np.empty((0, 0), dtype=np.int8)
         self._total: Int64 = np.empty(0, dtype=np.int64)
 
     def build(
-        self,
-        state: CycleState,
-        pod: Pod,
-        nodes: NodeTable,
-        feasible: NodeInfos,
-        passed: Bool | None,
+        self, state: CycleState, pod: Pod, nodes: NodeTable, feasible: Feasible, passed: Bool | None
     ) -> ScoreColumns:
         """Ask every plugin about all nodes. ``passed``: bool, shape (n,), what the node-local
         filters let through; None: every node.
@@ -140,10 +149,9 @@ class PatchedScores:
         size = len(nodes)
         everywhere = nodes if passed is None else nodes.subset(np.flatnonzero(passed))
         for scorer in self._scorers:
-            scorer.ask(state, pod, everywhere if scorer.is_local else feasible, size)
-        self._normalized = np.full((len(self._scorers), size), -1, dtype=np.int8)
-        self._feasible, self._passed = feasible.rows, passed
-        self._renew(state, pod, feasible, passed, self._scorers, size)
+            scorer.ask(state, pod, everywhere if scorer.is_local else feasible.nodes, size)
+        self._passed = passed
+        self._renew(state, pod, feasible, size)
         return self._columns()
 
     def patch(
@@ -151,7 +159,7 @@ class PatchedScores:
         state: CycleState,
         pod: Pod,
         nodes: NodeTable,
-        feasible: NodeInfos,
+        feasible: Feasible,
         passed: Bool | None,
         rows: Collection[int],
         only_pods_changed: bool,
@@ -169,90 +177,102 @@ class PatchedScores:
         changed: dict[int, list[int]] = {}
         for i, scorer in self._readers if only_pods_changed and same_passed else self._all:
             if not scorer.is_local:
-                scorer.ask(state, pod, feasible, size)
+                scorer.ask(state, pod, feasible.nodes, size)
             elif rows and (hits := scorer.ask_rows(state, pod, nodes, rows, passed)):
                 changed[i] = hits
-        if not self._same_feasible(feasible.rows):
-            self._feasible = feasible.rows
-            self._normalized = np.full((len(self._scorers), size), -1, dtype=np.int8)
-            self._renew(state, pod, feasible, passed, self._scorers, size)
-        elif self._has_wide or any(not self._scorers[i].is_raw for i in changed):
-            dirty = [
-                scorer
-                for i, scorer in enumerate(self._scorers)
-                if not scorer.is_local or i in changed
-            ]
-            self._normalized = self._normalized.copy()
-            self._renew(state, pod, feasible, passed, dirty, size)
-        elif changed:
-            self._renew_rows(changed)
+        moved = _difference(feasible.mask, self._mask)
+        if len(moved) > MANY_ROWS:
+            self._renew(state, pod, feasible, size)
+        elif len(moved) or changed or self._has_wide:
+            self._patch(state, pod, feasible, changed, moved.tolist(), size)
         return self._columns()
 
-    def _same_feasible(self, rows: Rows | None) -> bool:
-        before = self._feasible
-        if rows is before:
-            return True
-        return rows is not None and before is not None and np.array_equal(rows, before)
+    def _renew(self, state: CycleState, pod: Pod, feasible: Feasible, size: int) -> None:
+        """Normalise every plugin's scores anew and add everything up."""
+        rows = feasible.nodes.rows
+        where: slice | Rows = slice(None) if rows is None else rows
+        self._normalized = np.full((len(self._scorers), size), -1, dtype=np.int8)
+        total = np.zeros(size, dtype=np.int64)
+        for i, scorer in enumerate(self._scorers):
+            self._normalized[i, where] = scorer.normalized(state, pod, feasible.nodes)
+            total += np.multiply(self._normalized[i], scorer.weight, dtype=np.int64)
+        if feasible.mask is not None:
+            total[~feasible.mask] = -1
+        self._total = total
+        self._mask = feasible.mask
+        self._is_narrowed = self._narrows(feasible, size)
+        self._published = [self._told(scorer) for scorer in self._scorers]
 
-    def _renew(
+    def _patch(
         self,
         state: CycleState,
         pod: Pod,
-        feasible: NodeInfos,
-        passed: Bool | None,
-        dirty: Sequence[_Scorer],
+        feasible: Feasible,
+        changed: dict[int, list[int]],
+        moved: list[int],
         size: int,
     ) -> None:
-        """Normalise the ``dirty`` plugins' scores anew and add everything up."""
-        rows = feasible.rows
+        """Take over ``changed`` (plugin -> rows with another raw score) and ``moved`` (rows that
+        are feasible now and were not, or the other way round)."""
+        rows, mask = feasible.nodes.rows, feasible.mask
         where: slice | Rows = slice(None) if rows is None else rows
-        for i, scorer in enumerate(self._scorers):
-            if scorer in dirty:
-                self._normalized[i, where] = scorer.normalized(state, pod, feasible)
-        total = np.zeros(size, dtype=np.int64)
-        for i, scorer in enumerate(self._scorers):
-            total += np.multiply(self._normalized[i], scorer.weight, dtype=np.int64)
-        if rows is not None:
-            self._total = np.full(size, -1, dtype=np.int64)
-            self._total[rows] = total[rows]
-        else:
-            self._total = total
-        count = size if passed is None else int(np.count_nonzero(passed))
-        self._is_narrowed = len(feasible) < count
-        self._publish(range(len(self._scorers)))
-
-    def _renew_rows(self, changed: dict[int, list[int]]) -> None:
-        """Take over single scores of plugins that do not normalise."""
         normalized, total = self._normalized.copy(), self._total.copy()
-        for i, rows in changed.items():
-            scorer = self._scorers[i]
-            for row in rows:
-                if total[row] < 0:  # not feasible: passed by node-local filters only
-                    continue
-                value = int(scorer.raw[row])
-                if not MIN_NODE_SCORE <= value <= MAX_NODE_SCORE:
-                    raise Unusable
-                total[row] += scorer.weight * (value - int(normalized[i, row]))
-                normalized[i, row] = value
-        self._normalized, self._total = normalized, total
-        self._publish(changed)
+        for i, scorer in enumerate(self._scorers):
+            if scorer.is_raw and scorer.is_local:
+                for row in changed.get(i, ()):
+                    if mask is None or mask[row]:
+                        value = _in_range(int(scorer.raw[row]))
+                        total[row] += scorer.weight * (value - int(normalized[i, row]))
+                        normalized[i, row] = value
+            elif not scorer.is_local or moved or i in changed:
+                fresh = np.full(size, -1, dtype=np.int8)
+                fresh[where] = scorer.normalized(state, pod, feasible.nodes)
+                difference = np.subtract(fresh, normalized[i], dtype=np.int64)
+                difference *= scorer.weight
+                total += difference
+                normalized[i] = fresh
+        for row in moved:
+            self._settle(row, mask is None or bool(mask[row]), normalized, total)
+        self._normalized, self._total, self._mask = normalized, total, mask
+        self._publish(self._narrows(feasible, size), changed, moved)
 
-    def _publish(self, indices: Collection[int]) -> None:
+    def _settle(self, row: int, is_feasible: bool, normalized: Int8, total: Int64) -> None:
+        """Score a node that has just become feasible, or is so no more."""
+        if not is_feasible:
+            normalized[:, row] = total[row] = -1
+            return
+        for i, scorer in enumerate(self._scorers):
+            if scorer.is_raw:
+                normalized[i, row] = _in_range(int(scorer.raw[row]))
+        total[row] = self._weights @ normalized[:, row].astype(np.int64)
+
+    def _publish(self, is_narrowed: bool, changed: dict[int, list[int]], moved: list[int]) -> None:
         """Raw scores as they are told: 0 where a node is not feasible."""
-        published = list(self._published) or [s.raw for s in self._scorers]
-        for i in indices:
-            scorer = self._scorers[i]
-            if self._is_narrowed and scorer.is_local:
-                narrowed = np.zeros_like(scorer.raw)
-                narrowed[self._feasible] = scorer.raw[self._feasible]
-                published[i] = narrowed
-            else:
-                published[i] = scorer.raw
-        self._published = tuple(published)
+        was_narrowed, self._is_narrowed = self._is_narrowed, is_narrowed
+        for i, scorer in enumerate(self._scorers):
+            if not scorer.is_local or not (was_narrowed and is_narrowed):
+                self._published[i] = self._told(scorer)
+                continue
+            rows = {*moved, *changed.get(i, ())}
+            if rows:
+                told = self._published[i] = self._published[i].copy()
+                for row in rows:
+                    told[row] = scorer.raw[row] if _is_in(self._mask, row) else 0
+
+    def _narrows(self, feasible: Feasible, size: int) -> bool:
+        """Whether nodes that the node-local filters pass are not feasible for other reasons."""
+        passed = self._passed
+        return len(feasible.nodes) < (size if passed is None else int(np.count_nonzero(passed)))
+
+    def _told(self, scorer: _Scorer) -> Int64:
+        if not scorer.is_local or not self._is_narrowed:
+            return scorer.raw
+        assert self._mask is not None
+        return np.where(self._mask, scorer.raw, 0)
 
     def _columns(self) -> ScoreColumns:
         return ScoreColumns(
-            self._names, self._weights, self._published, self._normalized, self._total
+            self._names, self._weights, tuple(self._published), self._normalized, self._total
         )
 
 
@@ -262,6 +282,23 @@ def _is_in(mask: Bool | None, row: int) -> bool:
 
 def _same_rows(rows: Collection[int], one: Bool | None, other: Bool | None) -> bool:
     return one is other or all(_is_in(one, row) == _is_in(other, row) for row in rows)
+
+
+def _difference(one: Bool | None, other: Bool | None) -> Rows:
+    """intp, ascending: rows in which two masks differ; None is a mask of all."""
+    if one is other:
+        return _NO_ROWS
+    if one is None or other is None:
+        only = one if one is not None else other
+        assert only is not None
+        return np.flatnonzero(~only)
+    return np.flatnonzero(one != other)
+
+
+def _in_range(value: int) -> int:
+    if not MIN_NODE_SCORE <= value <= MAX_NODE_SCORE:
+        raise Unusable
+    return value
 
 
 def _checked(values: Int64) -> Int64:
