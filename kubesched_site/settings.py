@@ -283,6 +283,8 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
+        # Its debug lines hold whole URLs, and a webhook's may hold a secret.
+        "urllib3.connectionpool": {"level": "WARNING"},
     },
     "root": {
         "handlers": ["stderr"],

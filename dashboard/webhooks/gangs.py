@@ -21,7 +21,6 @@ EXPIRED: Final = "expired"
 _State = WaitingPod.State
 _Verdict = WaitingPod.Verdict
 _Event = WebhookEndpoint.Event
-_WORSE_FIRST: Final = (_State.BROKEN, _State.TIMED_OUT)
 
 
 def key(row: WaitingPod) -> str:
@@ -35,13 +34,12 @@ def outcome(waits: Sequence[WaitingPod]) -> str:
     ``broken``."""
     if any(row.decision_verdict == _Verdict.DENY for row in waits):
         return DENIED
-    still_open = [row for row in waits if is_alive(row)]
-    if still_open:
-        return APPROVED if _all_approved(still_open) else WAITING
-    states = {row.state for row in waits}
-    for state in _WORSE_FIRST:
-        if state in states:
-            return EXPIRED if state == _State.TIMED_OUT else str(state)
+    if any(row.state == _State.BROKEN for row in waits):
+        return str(_State.BROKEN)
+    if any(is_alive(row) for row in waits):
+        return APPROVED if _all_approved(waits) else WAITING
+    if any(row.state == _State.TIMED_OUT for row in waits):
+        return EXPIRED
     allowed = sum(row.state == _State.ALLOWED for row in waits)
     if allowed and allowed >= waits[0].group_min_member:
         return APPROVED if needs_approval(waits) else ALLOWED
@@ -67,8 +65,9 @@ def needs_approval(waits: Sequence[WaitingPod]) -> bool:
 
 def _all_approved(waits: Sequence[WaitingPod]) -> bool:
     """Everyone who is asked for has been approved, and nobody is still to come who is not."""
-    asked = [row for row in waits if row.needs_approval]
+    members = [row for row in waits if is_alive(row) or row.state == _State.ALLOWED]
+    asked = [row for row in members if row.needs_approval]
     if not asked or any(row.decision_verdict != _Verdict.APPROVE for row in asked):
         return False
     as_gang = any(given.get("gang") for row in asked for given in row.approvals)
-    return as_gang or len(waits) >= waits[0].group_min_member
+    return as_gang or len(members) >= waits[0].group_min_member

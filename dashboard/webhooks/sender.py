@@ -143,10 +143,11 @@ def _seconds(text: str) -> float:
 
 def _words(error: Exception, timeout: float) -> str:
     """What failed, without addresses of objects and without the URL's path."""
-    if isinstance(error, (ConnectTimeoutError, ReadTimeoutError, TimeoutError)):
-        return f"No answer within {timeout:g} s."
+    # Before the timeouts: urllib3 takes it for one of them.
     if isinstance(error, NewConnectionError):
         return "No connection: nobody listens there."
+    if isinstance(error, (ConnectTimeoutError, ReadTimeoutError, TimeoutError)):
+        return f"No answer within {timeout:g} s."
     if isinstance(error, TLSError):
         return f"TLS failed: {str(error)[:200]}."
     return f"The connection broke: {type(error).__name__}."

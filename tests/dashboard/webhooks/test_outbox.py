@@ -1,0 +1,377 @@
+"""What becomes a message, in the transaction of the fact; delivered to a real receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from dashboard import permits
+from dashboard.models import SchedulerRun, WaitingPod
+from dashboard.permits import Target
+from dashboard.webhooks import endpoints, outbox
+from dashboard.webhooks.models import (
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookGang,
+    WebhookMessage,
+)
+from tests.dashboard.factory import binding, pod, resolved, wait
+from tests.dashboard.told_waits import gang, told, waiting
+from tests.dashboard.webhooks.conftest import Post
+from tests.dashboard.webhooks.receiver import Receiver
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EndpointAt = Callable[..., WebhookEndpoint]
+
+
+@pytest.fixture
+def chat(receive: Callable[..., Receiver], endpoint_at: EndpointAt) -> Receiver:
+    """A receiver that is told everything about gangs that need a person."""
+    receiver = receive()
+    endpoint_at(receiver.url)
+    return receiver
+
+
+def decide(user: User, verdict: str, *rows: WaitingPod) -> None:
+    answers = permits.decide(
+        user, verdict, Target.rows(rows[0].run_id, [row.pk for row in rows]), comment="because"
+    )
+    assert all(answer.ok for answer in answers)
+
+
+def ended(row: WaitingPod, outcome: str, **fields: Any) -> Any:
+    values = {"pod_group": row.pod_group, "group_min_member": row.group_min_member}
+    return resolved(row.cycle, row.name, outcome, **{**values, **fields})
+
+
+def test_a_gang_is_one_message_with_all_its_pods(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    rows = gang(run, "a", "b", requested_by="alice")
+    post.deliver()
+    (message,) = chat.got
+    body = message.json
+    assert body["type"] == "gang.waiting"
+    data = body["data"]
+    assert data["run"] == {"id": run.pk, "name": "run", "cluster": "c-run"}
+    assert data["gang"] == {
+        "uid": "pg-1",
+        "key": "default/gang",
+        "namespace": "default",
+        "name": "gang",
+        "min_member": 2,
+    }
+    assert (data["sequence"], data["outcome"], data["needs_approval"]) == (1, "waiting", True)
+    assert [(p["uid"], p["wait"], p["node"]) for p in data["pods"]] == [
+        ("uid-a", rows[0].pk, "node-2"),
+        ("uid-b", rows[1].pk, "node-2"),
+    ]
+    assert data["requested_by"] == ["alice"]
+    assert data["deadline"].endswith("Z")
+    assert data["links"]["approve"] == f"/api/v1/gangs/pg-1/approve?run={run.pk}"
+
+
+def test_links_begin_with_the_sites_address_where_it_is_known(
+    run: SchedulerRun, chat: Receiver, post: Post, settings: Any
+) -> None:
+    settings.KUBESCHED_SITE_URL = "https://kubesched.example.org"
+    waiting(run, "solo")
+    post.deliver()
+    links = chat.got[0].json["data"]["links"]
+    assert links["page"] == f"https://kubesched.example.org/runs/{run.pk}/waiting/"
+
+
+def test_a_pod_without_a_gang_is_a_gang_of_one(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    row = waiting(run, "solo")
+    decide(operator, "deny", row)
+    post.deliver()
+    assert chat.told == ["gang.waiting waiting", "gang.decided denied"]
+    data = chat.got[1].json["data"]
+    assert data["gang"] is None
+    assert (data["denied_by"]["user"], data["denied_by"]["comment"]) == ("olga", "because")
+
+
+def case(id: str, *steps: Any, expect: list[str]) -> Any:
+    return pytest.param(steps, expect, id=id)
+
+
+def approve(*names: str) -> Any:
+    return ("approve", names)
+
+
+def deny(*names: str) -> Any:
+    return ("deny", names)
+
+
+def revoke(*names: str) -> Any:
+    return ("revoke", names)
+
+
+def end(outcome: str, *names: str, **fields: Any) -> Any:
+    return ("end", outcome, names, fields)
+
+
+W, A, D = "gang.waiting waiting", "gang.decided approved", "gang.decided denied"
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        case("approved pod by pod", approve("a"), approve("b"), expect=[W, A]),
+        case("approved at once", approve("a", "b"), expect=[W, A]),
+        case("approved, then bound", approve("a", "b"), end("allowed", "a", "b"), expect=[W, A]),
+        case("one denied, the other follows", deny("a"), end("rejected", "a", "b"), expect=[W, D]),
+        case("half approved is not decided", approve("a"), expect=[W]),
+        case(
+            "its time runs out",
+            approve("a"),
+            end("timed_out", "b"),
+            end("rejected", "a"),
+            expect=[W, "gang.expired expired"],
+        ),
+        case("nobody clicked", end("timed_out", "a", "b"), expect=[W, "gang.expired expired"]),
+        case(
+            "the scheduler gave it up",
+            end("rejected", "a", "b"),
+            expect=[W, "gang.decided rejected"],
+        ),
+        case("preempted", end("preempted", "a", "b"), expect=[W, "gang.decided preempted"]),
+        case("deleted", end("removed", "a", "b"), expect=[W, "gang.decided removed"]),
+        case("let go without a person", end("allowed", "a", "b"), expect=[W, A]),
+        case(
+            "taken back, and given again",
+            approve("a", "b"),
+            revoke("a"),
+            approve("a"),
+            expect=[W, A, W, A],
+        ),
+        case(
+            "approved, but lost",
+            approve("a", "b"),
+            end("preempted", "a", "b"),
+            expect=[W, A, "gang.decided preempted"],
+        ),
+        case(
+            "approved and let go, then broken",
+            approve("a", "b"),
+            end("allowed", "a", "b", let_go=True),
+            end("broken", "a"),
+            expect=[W, A, "gang.decided broken"],
+        ),
+        case(
+            "bound one by one",
+            approve("a", "b"),
+            end("allowed", "a", "b", let_go=True),
+            ("bind", "a"),
+            ("bind", "b"),
+            expect=[W, A],
+        ),
+    ],
+)
+def test_what_a_gang_is_told_to_come_to(
+    run: SchedulerRun,
+    chat: Receiver,
+    post: Post,
+    operator: User,
+    steps: Any,
+    expected: list[str],
+) -> None:
+    rows = {row.name: row for row in gang(run, "a", "b")}
+    for step, *rest in steps:
+        if step == "end":
+            outcome, names, fields = rest
+            told(run, *[ended(rows[name], outcome, **fields) for name in names])
+        elif step == "bind":
+            told(run, binding(rows[rest[0]].cycle, rest[0]))
+        else:
+            decide(operator, step, *[rows[name] for name in rest[0]])
+    post.deliver()
+    assert chat.told == expected
+    assert [m.json["data"]["sequence"] for m in chat.got] == list(range(1, len(expected) + 1))
+
+
+def test_a_whole_gang_with_members_still_to_come_is_decided_by_one_approval(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    gang(run, "a", group_min_member=3)
+    permits.decide(operator, "approve", Target.whole_gang(run.pk, "default/gang"))
+    post.deliver()
+    assert chat.told == [W, A]
+    assert [(p["user"], p["for_gang"]) for p in chat.got[1].json["data"]["approvers"]] == [
+        ("olga", True)
+    ]
+
+
+def test_two_people_are_needed(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, "solo")
+    WaitingPod.objects.filter(pk=row.pk).update(terms={"approvers": 2})
+    decide(operator, "approve", row)
+    post.deliver()
+    assert chat.told == [W]
+    decide(second_operator, "approve", row)
+    post.deliver()
+    assert chat.told == [W, A]
+    data = chat.got[1].json["data"]
+    assert [given["user"] for given in data["approvers"]] == ["olga", "otto"]
+    assert data["approvals_needed"] == 2
+
+
+def test_a_bound_pod_ends_the_telling(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    row = waiting(run, "solo")
+    decide(operator, "approve", row)
+    told(run, ended(row, "allowed", let_go=True))
+    assert WebhookGang.objects.count() == 1
+    told(run, binding(row.cycle, "solo"))
+    assert WebhookGang.objects.count() == 0
+    post.deliver()
+    assert chat.told == [W, A]
+
+
+def test_a_gang_that_waits_again_is_told_anew(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    rows = gang(run, "a", "b")
+    told(run, *[ended(row, "timed_out") for row in rows])
+    gang(run, "a", "b", since=1_800_000_100.0)
+    post.deliver()
+    assert chat.told == [W, "gang.expired expired", W]
+    assert chat.got[2].json["data"]["pods_total"] == 2
+    assert chat.got[2].json["data"]["sequence"] == 1
+
+
+def test_a_wait_that_came_and_went_in_one_transaction_is_no_news(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    told(run, wait(1, "brief"), resolved(1, "brief"))
+    assert post.deliver() == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"namespaces": ["shop"]}, 0, id="another namespace"),
+        pytest.param({"namespaces": ["default", "shop"]}, 2, id="its namespace"),
+        pytest.param({"events": ["gang.waiting"]}, 1, id="one event"),
+        pytest.param({"events": ["gang.decided"]}, 0, id="an event that does not come"),
+    ],
+)
+def test_filters_of_an_endpoint(
+    run: SchedulerRun,
+    receive: Callable[..., Receiver],
+    endpoint_at: EndpointAt,
+    post: Post,
+    fields: dict[str, Any],
+    expected: int,
+) -> None:
+    endpoint_at(receive().url, **fields)
+    row = waiting(run, "solo")
+    told(run, ended(row, "timed_out"))
+    assert post.deliver() == expected
+    assert WebhookMessage.objects.count() == expected, "a message that nobody gets is not kept"
+
+
+def test_gangs_that_need_nobody_are_told_only_where_that_is_wanted(
+    run: SchedulerRun, receive: Callable[..., Receiver], endpoint_at: EndpointAt, post: Post
+) -> None:
+    all_of_them, asked = receive(), receive()
+    endpoint_at(all_of_them.url, only_approval=False)
+    endpoint_at(asked.url)
+    gang(run, "a", group_min_member=2, needs_approval=False)
+    post.deliver()
+    assert (all_of_them.told, asked.told) == ([W], [])
+    # The second member is one that a person has to approve.
+    told(run, wait(2, "b", pod_group="default/gang", group_min_member=2))
+    post.deliver()
+    assert (all_of_them.told, asked.told) == ([W, W], [W])
+    assert asked.got[0].json["data"]["pods_total"] == 2
+
+
+def test_an_endpoint_that_is_made_late_hears_of_what_changes_then(
+    run: SchedulerRun, receive: Callable[..., Receiver], endpoint_at: EndpointAt, post: Post
+) -> None:
+    rows = gang(run, "a", "b")
+    receiver = receive()
+    endpoint_at(receiver.url)
+    told(run, ended(rows[0], "timed_out"))
+    told(run, ended(rows[1], "rejected"))
+    post.deliver()
+    assert receiver.told[0] == W
+    assert receiver.told[-1].startswith(("gang.expired", "gang.decided"))
+
+
+def test_what_was_known_before_a_pause_of_all_endpoints_is_forgotten(
+    run: SchedulerRun,
+    receive: Callable[..., Receiver],
+    endpoint_at: EndpointAt,
+    post: Post,
+    manager: User,
+) -> None:
+    receiver = receive()
+    endpoint = endpoint_at(receiver.url)
+    rows = gang(run, "a", "b")
+    endpoints.switch(manager, endpoint, False)
+    told(run, *[ended(row, "timed_out") for row in rows])
+    endpoints.switch(manager, endpoint, True)
+    gang(run, "a", "b", since=1_800_000_100.0)
+    post.deliver()
+    assert receiver.told == [W, W]
+    assert receiver.got[1].json["data"]["pods_total"] == 2
+
+
+def test_a_decision_that_is_rolled_back_leaves_no_message(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    row = waiting(run, "solo")
+    with transaction.atomic():
+        decide(operator, "approve", row)
+        assert WebhookMessage.objects.count() == 2
+        transaction.set_rollback(True)
+    post.deliver()
+    assert chat.told == [W]
+
+
+def test_many_pods_of_a_gang_are_counted_and_the_first_are_named(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    gang(run, *[f"p{i}" for i in range(120)])
+    post.deliver()
+    data = chat.got[0].json["data"]
+    assert (data["pods_total"], len(data["pods"])) == (120, 100)
+
+
+def test_a_namespace_of_another_pod_of_the_same_batch_is_not_told(
+    run: SchedulerRun, receive: Callable[..., Receiver], endpoint_at: EndpointAt, post: Post
+) -> None:
+    receiver = receive()
+    endpoint_at(receiver.url, namespaces=["shop"])
+    told(run, wait(1, "a"), wait(2, "b", pod=pod("b", "shop")))
+    post.deliver()
+    assert [m.json["data"]["namespace"] for m in receiver.got] == ["shop"]
+
+
+def test_old_messages_are_forgotten_those_given_up_later(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    waiting(run, "a")
+    waiting(run, "b")
+    waiting(run, "c")
+    post.deliver()
+    first, second, third = WebhookMessage.objects.order_by("pk")
+    aged = (outbox.KEPT, outbox.KEPT, outbox.KEPT_DEAD)
+    for message, age in zip((first, second, third), aged, strict=True):
+        at = message.created_at - age
+        WebhookMessage.objects.filter(pk=message.pk).update(created_at=at)
+    second.deliveries.update(state=WebhookDelivery.State.DEAD)
+    third.deliveries.update(state=WebhookDelivery.State.PENDING)
+    assert outbox.prune() == 1
+    assert list(WebhookMessage.objects.order_by("pk")) == [second, third]
