@@ -49,8 +49,12 @@ class FailureHandler:
         info, status, fit = cycle.info, cycle.status, cycle.fit_error
         cycle.outcome = Outcome.UNSCHEDULABLE if status.is_rejected else Outcome.ERROR
         cycle.message = fit.message if fit is not None and status.is_rejected else status.message
+        if cycle.group_failure:
+            cycle.message = f"{cycle.message.rstrip('.')}. {cycle.group_failure}"
         info.unschedulable_plugins = set(fit.diagnosis.unschedulable_plugins) if fit else set()
         info.pending_plugins = set(fit.diagnosis.pending_plugins) if fit else set()
+        if cycle.event_plugins is not None:
+            info.unschedulable_plugins, info.pending_plugins = set(cycle.event_plugins), set()
         if not status.is_rejected:
             info.unschedulable_plugins, info.pending_plugins = set(), set()
         info.message = cycle.message

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from scheduler_core.algorithm import ScheduleResult
 from scheduler_core.api import Pod
+from scheduler_core.api.native.membership import group_key
 from scheduler_core.framework.cycle_state import CycleState, Timings
 from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.runtime.waiting_pods import WaitingPod
 from scheduler_core.framework.status import SUCCESS, Status
 from scheduler_core.framework.types import FitError, NominatingInfo, QueuedPodInfo
+from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.records import Outcome, PodRef
 
 
@@ -23,6 +26,11 @@ class PodCycle:
         started_at: time of day; ``started``: perf_counter at pop.
         timings: of the scheduling cycle; those of the binding cycle are apart, because it may begin
             before this one's record is made.
+        seconds: how long it took; None: it is still under way, or has just ended.
+        group_failure: why the cycle of its native pod group failed, which sends it back to the
+            queue whatever became of the pod itself.
+        event_plugins: whose events bring it back, if not those of who rejected it; none: it backs
+            off, and is tried again.
     """
 
     sequence: int
@@ -46,6 +54,9 @@ class PodCycle:
     waiting_since: float = 0.0
     binding_started: float = 0.0
     binding_timings: Timings = field(default_factory=Timings)
+    seconds: float | None = None
+    group_failure: str = ""
+    event_plugins: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         self.state.timings = self.timings
@@ -53,3 +64,16 @@ class PodCycle:
     @property
     def ref(self) -> PodRef:
         return PodRef(self.pod.uid, self.pod.namespace, self.pod.name)
+
+    @property
+    def gang_key(self) -> str:
+        """ "namespace/name" of the PodGroup that it is scheduled with, or "". A native one counts
+        where GangScheduling is on."""
+        if self.pod.scheduling_group and self.framework.plugin(GangScheduling.name) is not None:
+            return group_key(self.pod)
+        return self.pod.pod_group_key
+
+    @property
+    def duration(self) -> float:
+        """Seconds that it took, or has taken so far."""
+        return perf_counter() - self.started if self.seconds is None else self.seconds

@@ -190,6 +190,18 @@ class SchedulingQueue:
             log.error("pod %s is being scheduled already; its second entry is dropped", info.key)
         return None
 
+    def pop_pod(self, pod: Pod) -> QueuedPodInfo | None:
+        """Take one pod out of turn, whether it backs off or is unschedulable; in flight from now
+        on. None where it is not here, or is held by a gate."""
+        info = self.get(pod.key)
+        if info is None or info.pod.uid != pod.uid or info.gated or self.is_in_flight(pod.uid):
+            return None
+        self.version += 1
+        self._remove(pod.key)
+        info.backoff_until = None
+        self._begin_attempt(info)
+        return info
+
     def done(self, uid: str) -> None:
         """A popped pod needs no more events: it is back here, or about to be bound."""
         self.version += 1
