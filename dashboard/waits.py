@@ -57,7 +57,7 @@ class WaitingWriter:
         decision.applied, decision.applied_at = told.applied, told.at
         decision.message = text(told.message)
         decision.save(update_fields=["applied", "applied_at", "message"])
-        if not told.applied and row.is_open:
+        if decision.verdict == Verdict.REVOKE and not told.applied and row.is_open:
             _recount(row)
         if row.decision_at == decision.at and row.decision_user == decision.username:
             row.decision_applied_at = told.at
@@ -196,12 +196,13 @@ def _counts(approval: GangApproval, row: WaitingPod) -> bool:
 
 
 def _recount(row: WaitingPod) -> None:
-    """The scheduler did not take up a word: what counts is what is left of them."""
+    """The scheduler did not take an approval back: what counts is what was said but for that."""
     row.approvals = []
     row.state = WaitingPod.State.WAITING
     row.decision_verdict = row.decision_user = row.decision_comment = ""
     row.decision_at = row.decision_applied_at = None
-    for said in Decision.objects.filter(waiting_pod=row).exclude(applied=False).order_by("pk"):
+    words = Decision.objects.filter(waiting_pod=row).order_by("pk")
+    for said in words.exclude(verdict=Verdict.REVOKE.value, applied=False):
         if said.verdict == Verdict.APPROVE:
             permits.approve(row, said.username, said.at, said.comment, said.gang)
         elif said.verdict == Verdict.REVOKE:

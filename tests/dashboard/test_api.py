@@ -31,6 +31,7 @@ WAITING_ROW = {
     "id", "uid", "pod", "namespace", "name", "node", "pod_group", "group_min_member", "profile",
     "priority", "since", "deadline", "pending", "needs_approval", "requested_by", "requests",
     "state", "message", "resolved_by", "resolved_at", "decision", "cycle", "commit_seq",
+    "gang_uid", "node_use", "terms", "approvals", "approvers_needed",
 }  # fmt: skip
 
 

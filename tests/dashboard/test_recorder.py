@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError
 
-from dashboard import best_nodes, leases, matrices, retention
+from dashboard import best_nodes, leases, matrices, permits, retention
 from dashboard.leases import Fence
 from dashboard.models import (
     AuditEntry,
@@ -23,6 +24,7 @@ from dashboard.models import (
     SecondSample,
     WaitingPod,
 )
+from dashboard.permits import Target
 from dashboard.recorder import Recorder
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
@@ -423,17 +425,15 @@ def test_an_end_without_a_beginning_is_kept(run: SchedulerRun, make_recorder: Ma
     [pytest.param(True, "applied", id="in time"), pytest.param(False, "too_late", id="too late")],
 )
 def test_the_audit_row_learns_what_came_of_a_decision(
-    run: SchedulerRun, make_recorder: Make, applied: bool, outcome: str
+    run: SchedulerRun, make_recorder: Make, operator: User, applied: bool, outcome: str
 ) -> None:
     recorder = make_recorder(run)
     recorder.pod_waiting(wait(1))
     assert recorder.flush()
     row = WaitingPod.objects.get(run=run)
-    entry = AuditEntry.objects.create(
-        at="2026-01-01T00:00Z", verb="approve", target="default/p", outcome="sent",
-        run=run, waiting_pod=row,
-    )  # fmt: skip
-    decision = PermitDecision(row.pk, row.uid, Verdict.APPROVE, "olga")
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    entry, said = AuditEntry.objects.get(), row.decisions.get()
+    decision = PermitDecision(said.pk, row.uid, Verdict.APPROVE, "olga")
     recorder.decision_applied(decision, applied, "because")
     assert recorder.flush()
     entry.refresh_from_db()
