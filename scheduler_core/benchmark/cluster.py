@@ -119,7 +119,8 @@ class BenchmarkCluster:
         metadata = obj["metadata"]
         key = (str(metadata.get("namespace", "")), str(metadata["name"]))
         old = self._find(kind, key)
-        return self._replace(kind, key, {**obj, "metadata": {**old["metadata"], **metadata}})
+        own = {"uid": old["metadata"]["uid"], "creationTimestamp": CREATED}
+        return self._replace(kind, key, {**obj, "metadata": {**metadata, **own}})
 
     def patch(
         self, kind: str, namespace: str, name: str, patch: Json, *, subresource: str = ""

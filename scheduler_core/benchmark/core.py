@@ -37,10 +37,13 @@ from .workload import (
     Workload,
 )
 
-__all__ = ["CoreBenchmark", "StuckError"]
+__all__ = ["CoreBenchmark", "Measure", "StuckError"]
 
 #: Of tie-breaking and of preemption's first node: two runs do the same.
 SEED = 1
+#: How long pods may be without what an operation waits for, in seconds of the scheduler's clock;
+#: the longest backoff is 10.
+PATIENCE = 60.0
 #: Cycles between two words about progress.
 _PROGRESS_EVERY = 50
 #: Pods that are on the nodes before (``existing_pods``).
@@ -73,6 +76,7 @@ class CoreBenchmark:
     Args:
         nodes / pods: instead of the workload's own parameters.
         existing_pods: bound pods on the nodes, in turn, before anything is scheduled.
+        plain: without work for one pod serving the next (SchedulerOptions.reuse).
         measuring: entered around the measured part, for a profiler.
         progress: told how many measured pods are through; called seldom.
 
@@ -90,7 +94,7 @@ class CoreBenchmark:
         pods: int | None = None,
         existing_pods: int = 0,
         config: SchedulerConfiguration | None = None,
-        options: SchedulerOptions | None = None,
+        plain: bool = False,
         measuring: Measure = nullcontext,
         progress: Progress = lambda done: None,
     ) -> None:
@@ -117,9 +121,10 @@ class CoreBenchmark:
             executor=InlineExecutor(),
             observers=[self.reader],
             tie_breaker=SeededRandom(SEED),
-            options=options or SchedulerOptions(seed=SEED),
+            options=SchedulerOptions(seed=SEED, reuse=not plain),
         )
         self._is_started = False
+        self._give_up_at = 0.0
         self._report: Report | None = None
 
     def run(self) -> Report:
@@ -248,6 +253,7 @@ class CoreBenchmark:
         """Turn after turn; where nothing is to do, on to the moment at which something is."""
         scheduler, cycles = self.scheduler, self.reader.durations
         scheduler.resume()
+        self._give_up_at = self._clock.now() + PATIENCE
         while not until():
             if not scheduler.run_once():
                 self._move_clock()
@@ -259,7 +265,7 @@ class CoreBenchmark:
 
     def _move_clock(self) -> None:
         due = self.scheduler.queue.next_deadline()
-        if due is None:
+        if due is None or due > self._give_up_at:
             raise StuckError(
                 f"workload {self._workload.name}: pods are left that cannot be scheduled; "
                 f"the scheduler has {self.scheduler.depths()}"

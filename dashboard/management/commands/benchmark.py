@@ -5,8 +5,8 @@ from __future__ import annotations
 import cProfile
 import json
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from tqdm import tqdm
 
 from dashboard.supervisor.listening import CannotListenError
 from dashboard.supervisor.supervisor import ChildKeepsFailingError
-from scheduler_core.benchmark.core import CoreBenchmark, StuckError
+from scheduler_core.benchmark.core import CoreBenchmark, Measure, StuckError
+from scheduler_core.benchmark.flame import FlameError, flame_graph
 from scheduler_core.benchmark.report import Report, median_report
 from scheduler_core.benchmark.workload import InvalidWorkload, Workload
 from scheduler_core.benchmark.workload_file import (
@@ -28,7 +29,7 @@ from scheduler_core.benchmark.workload_file import (
 LATER = ("cluster", "extender")
 NOT_THERE = 2
 #: What only one of the benchmarks understands.
-CORE_ONLY = ("workload", "file", "pods", "existing_pods", "runs", "profile")
+CORE_ONLY = ("workload", "file", "pods", "existing_pods", "runs", "plain", "profile", "flame")
 PIPELINE_ONLY = ("rate", "run_seconds", "pages", "seconds", "database", "redis")
 
 EXAMPLES = """
@@ -36,6 +37,7 @@ examples:
   manage.py benchmark core --workload spread --nodes 5000 --pods 2000
   manage.py benchmark core --file my-workload.yaml --runs 3 --json
   manage.py benchmark core --existing-pods 150000
+  manage.py benchmark core --pods 20000 --flame where-time-goes.svg
   manage.py benchmark pipeline --seconds 60 --pages 20
   manage.py benchmark pipeline --rate 200 --database postgres://... --redis redis://...
 
@@ -104,7 +106,17 @@ def _add_core(group: Any) -> None:
     )
     group.add_argument("--runs", type=number(1), metavar="N", help="the median of N runs (1)")
     group.add_argument(
+        "--plain",
+        action="store_const",
+        const=True,
+        help="every cycle on its own: work for one pod does not serve the next one like it",
+    )
+    how = group.add_mutually_exclusive_group()
+    how.add_argument(
         "--profile", type=Path, metavar="PATH", help="write cProfile's figures of the last run"
+    )
+    how.add_argument(
+        "--flame", type=Path, metavar="SVG", help="draw a flame graph of the last run (py-spy)"
     )
 
 
@@ -129,8 +141,9 @@ def _refuse_others(what: str, options: dict[str, Any]) -> None:
 def _core(options: dict[str, Any]) -> Report:
     try:
         workload = _workload(options["file"], options["workload"] or "basic")
-        reports = [_run(workload, options) for _ in range(options["runs"] or 1)]
-    except (InvalidWorkload, StuckError) as error:
+        reports = [_run(workload, options, nullcontext) for _ in range((options["runs"] or 1) - 1)]
+        reports.append(_run(workload, options, _measuring(options)))
+    except (FlameError, InvalidWorkload, StuckError) as error:
         raise CommandError(str(error)) from error
     return median_report(reports)
 
@@ -139,8 +152,7 @@ def _workload(file: Path | None, name: str) -> Workload:
     return load_builtin(name) if file is None else load_workload_file(file)
 
 
-def _run(workload: Workload, options: dict[str, Any]) -> Report:
-    profiler = cProfile.Profile() if options["profile"] else None
+def _run(workload: Workload, options: dict[str, Any], measuring: Measure) -> Report:
     # With None the bar shows itself on a terminal only.
     with tqdm(unit="cycle", desc=workload.name, disable=None, leave=False) as bar:
 
@@ -152,20 +164,30 @@ def _run(workload: Workload, options: dict[str, Any]) -> Report:
             nodes=options["nodes"],
             pods=options["pods"],
             existing_pods=options["existing_pods"] or 0,
+            plain=bool(options["plain"]),
+            measuring=measuring,
             progress=advance,
-            measuring=lambda: profiler or nullcontext(),
         )
-        report = benchmark.run()
-    if profiler is not None:
-        _write(profiler, options["profile"])
-    return report
+        return benchmark.run()
 
 
-def _write(profiler: cProfile.Profile, path: Path) -> None:
+@contextmanager
+def _profile(path: Path) -> Iterator[None]:
+    with cProfile.Profile() as profiler:
+        yield
     try:
         profiler.dump_stats(path)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _measuring(options: dict[str, Any]) -> Measure:
+    """What looks at the last run."""
+    if options["profile"]:
+        return lambda: _profile(options["profile"])
+    if options["flame"]:
+        return lambda: flame_graph(options["flame"])
+    return nullcontext
 
 
 # -- pipeline --------------------------------------------------------------------------------------
