@@ -116,10 +116,10 @@ def matrix(request: HttpRequest, run_id: int, sequence: int) -> HttpResponse:
 
 @api_view("GET")
 def latest_matrix(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The heatmap of the newest cycle whose matrix is kept."""
+    """The heatmap of the newest cycle whose matrix is kept; 204 before there is one."""
     stored = selectors.stored_matrix(_run(run_id), None)
     if stored is None:
-        raise ApiError(404, "No cycle of this run has a matrix yet.", matrix="none")
+        return HttpResponse(status=204)
     return _binary(heatmap.encode_full(selectors.heatmap_of(stored)))
 
 

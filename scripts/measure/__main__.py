@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from scripts.measure import heatmap, start
+from scripts.measure import heatmap, lists, start
 
-MEASUREMENTS = {"heatmap": heatmap, "start": start}
+MEASUREMENTS = {"heatmap": heatmap, "lists": lists, "start": start}
 
 
 def main() -> None:

@@ -47,6 +47,20 @@ export function clockTime(epochSeconds) {
   return Number.isFinite(epochSeconds) ? time.format(new Date(epochSeconds * 1000)) : "–";
 }
 
+const dateAndTime = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+
+/** "2026-09-21 14:13:20" on this machine's clock, as all times of day are shown. */
+export function dateTime(date) {
+  return dateAndTime.format(date);
+}
+
+/** The zone of all times of day that are shown: "Europe/Berlin, UTC+02:00". */
+export function zoneInWords(date = new Date(), zone = new Intl.DateTimeFormat().resolvedOptions().timeZone) {
+  if (zone === "UTC" || zone === "Etc/UTC") return "UTC";
+  const offset = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" }).formatToParts(date).find(({ type }) => type === "timeZoneName").value.replace("GMT", "UTC");
+  return `${zone}, ${offset}`;
+}
+
 /** An amount of a resource: cpu comes in millicores, memory and storage in bytes. */
 export function amount(resource, value) {
   if (resource === "cpu") return value < 1000 && value > 0 ? `${value}m` : cores.format(value / 1000);

@@ -68,6 +68,15 @@ export function startRunPage({ topics = [], binaryTopics = [], change = () => {}
 export function startChrome(themeChanged) {
   startTheme(one("#theme-toggle"), themeChanged);
   startMenus();
+  showOwnTab();
+}
+
+/** On a phone the tabs do not fit: the page's own one is brought into view, sideways only. */
+function showOwnTab() {
+  const tab = one('.tab[aria-current="page"]');
+  if (!tab) return;
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
 }
 
 function socketUrl(run, topics) {

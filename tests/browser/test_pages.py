@@ -62,12 +62,11 @@ def test_page_fits_its_window(site: FakeSite, name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PATHS if name not in ("home", "login")])
 def test_page_of_a_run_that_has_done_nothing(page: Page, name: str) -> None:
     site = FakeSite(page, nodes=5)
-    gone = (404, {"error": "No cycle of this run has a matrix yet.", "matrix": "none"})
     site.answers |= {
         "overview": {**fake_data.overview_frame(0), "usage": None},
         "cycles": fake_data.cycles_frame(0, seq=0),
         "queues": fake_data.queues_frame({}),
-        "cycles/latest/matrix": gone,
+        "cycles/latest/matrix": (204, b""),
         "cycles/412": (404, {"error": "There is no such cycle."}),
     }
     site.open(PATHS[name])
@@ -81,6 +80,14 @@ def test_page_of_a_run_that_has_done_nothing(page: Page, name: str) -> None:
     }
     expect(page.get_by_text(words[name])).to_be_visible()
     assert site.problems == []
+
+
+def test_a_phone_shows_the_tab_of_the_page(site: FakeSite) -> None:
+    site.page.set_viewport_size({"width": 390, "height": 844})
+    site.open("/runs/1/waiting/")
+    tab = site.page.get_by_role("link", name="Waiting", exact=True)
+    expect(tab).to_be_in_viewport(ratio=1)
+    assert site.page.evaluate("scrollY") == 0
 
 
 def test_theme_is_kept(site: FakeSite) -> None:

@@ -3,7 +3,7 @@ import { columnsOf, everySecond, niceTop } from "/static/js/chart.js";
 import { outcomeKind, whyOf } from "/static/js/cycle_row.js";
 import { choiceInWords, rejectionGroups, scoreColumns, timelineOf } from "/static/js/decision_detail.js";
 import { matches } from "/static/js/decision_list.js";
-import { age, amount, camelBreaks, count, countdown, milliseconds, percent } from "/static/js/format.js";
+import { age, amount, camelBreaks, count, countdown, dateTime, milliseconds, percent, zoneInWords } from "/static/js/format.js";
 import { actionsFor, noteFor, stateWord } from "/static/js/run_controls.js";
 import { reconnectDelay, LONGEST_DELAY_MS } from "/static/js/socket.js";
 import { endInWords, resultInWords, sentInWords } from "/static/js/waiting_words.js";
@@ -190,4 +190,11 @@ test("a chart's columns and its top", () => {
   equal(niceTop(97), 100);
   equal(niceTop(103), 150);
   equal(niceTop(Number.NaN), 4);
+});
+
+test("times of day say their zone", () => {
+  const summer = new Date("2026-07-01T12:00:00Z");
+  equal(zoneInWords(summer, "Europe/Berlin"), "Europe/Berlin, UTC+02:00");
+  equal(zoneInWords(summer, "UTC"), "UTC");
+  ok(/^2026-0\d-\d\d \d\d:\d\d:00$/.test(dateTime(summer)), "date and time of day");
 });

@@ -1,4 +1,5 @@
 /** The heatmap page: which cycle is on the screen, live or chosen, and what is drawn of it. */
+import { ApiError } from "../api.js";
 import { BaseMismatch, decodeHeatmap } from "../frames.js";
 import { one } from "../lib/dom.js";
 import { tellPainted } from "../lib/painted.js";
@@ -96,6 +97,7 @@ class HeatmapPage {
     try {
       const buffer = await this.#shell.api.bytes(`cycles/${sequence}/matrix`);
       if (request !== this.#request) return;
+      if (buffer.byteLength === 0) throw new ApiError(404, { error: "No cycle of this run has a matrix yet.", matrix: "none" });
       await this.#show(decodeHeatmap(buffer), request);
     } catch (error) {
       if (request !== this.#request) return;
