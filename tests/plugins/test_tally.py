@@ -442,3 +442,13 @@ def test_domains_stay_the_same_array_where_only_other_labels_change() -> None:
     table.refresh_row(0, NodeInfo(make_node("n0").zone("new").obj()))
     assert topology(table, ZONE).domain_of.tolist() == [2, 1]
     assert before.domain_of.tolist() == [0, 1]
+
+
+def test_a_first_label_is_another_domain_though_its_number_is_the_same() -> None:
+    table = zones("x", None)
+    before = topology(table, ZONE)
+    table.refresh_row(1, NodeInfo(make_node("n1").zone("new").obj()))
+    after = topology(table, ZONE)
+    assert after.domain_of.tolist() == before.domain_of.tolist() == [0, 1]
+    assert after.domain_of is not before.domain_of  # or answers for nodes without it would be kept
+    assert (before.is_everywhere, after.is_everywhere) == (False, True)
