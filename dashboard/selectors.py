@@ -88,13 +88,13 @@ def waiting(
     chosen = open_rows if since is None else rows.filter(commit_seq__gt=since)
     # Not the key itself: SQLite would walk through all rows of the run, ended ones included.
     chosen = chosen.annotate(place=F("pk") + 0).filter(place__gt=after or 0).order_by("place")
-    found = list(chosen if limit is None else chosen[: limit + 1])
+    found: list[WaitingPod] = list(chosen if limit is None else chosen[: limit + 1])
     cut = limit is not None and len(found) > limit
     found = found[:limit]
     more = found[-1].pk if cut else None
     if since is None and after is None:
         ended = rows.exclude(state__in=WaitingPod.OPEN).order_by("-commit_seq", "-pk")
-        found = [*ended[:ENDED_WAITS][::-1], *found]
+        found = [*reversed(list(ended[:ENDED_WAITS])), *found]
     frame = frames.waiting_frame(
         run.pk, since or 0, run.commit_seq, commits.run_clock(run.pk), found
     )

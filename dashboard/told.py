@@ -153,7 +153,12 @@ class MatrixShelf:
         return held[0].record
 
     def _size(self, matrix: ScoreMatrix) -> int:
-        arrays = (*matrix.raw, matrix.normalized, matrix.total, matrix.rejection)
+        arrays: tuple[NDArray[Any], ...] = (
+            *matrix.raw,
+            matrix.normalized,
+            matrix.total,
+            matrix.rejection,
+        )
         known = {id(array) for array in self._last}
         self._last = arrays
         return sum(array.nbytes for array in arrays if id(array) not in known)

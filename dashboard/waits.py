@@ -32,7 +32,7 @@ class WaitingWriter:
     def tell(self, record: WaitingPodRecord) -> None:
         """A wait began or went on, or ended."""
         row = self._row_of(record)
-        if row.pk is not None and row.cycle != record.cycle:
+        if not row._state.adding and row.cycle != record.cycle:
             # The same wait, restored in a cycle of its own.
             self._release(row.cycle)
         fill_waiting(row, record)

@@ -92,7 +92,7 @@ class Driver:
             self._woken.clear()
             try:
                 rest = self.run_once()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - one bad turn must not end all later ones
                 self._tell_fault(error)
                 rest = _AFTER_A_FAULT
             if rest > 0 and not self._stopping:

@@ -48,8 +48,8 @@ class SchedulingQueue:
     PreEnqueue plugin holds. A popped pod is in flight until ``done``: events are remembered for it.
 
     ``initial_backoff``, ``max_backoff`` and ``max_in_unschedulable`` are seconds. ``pods`` is where
-    a pod's current state is looked up before it is nominated. ``sort_key``: the order of ``less`` as
-    values to compare, where there is such a thing.
+    a pod's current state is looked up before it is nominated. ``sort_key``: the order of ``less``
+    as values to compare, where there is such a thing.
     """
 
     def __init__(
