@@ -50,7 +50,7 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
         priority=cycle.pod.priority,
         outcome=cycle.outcome,
         started_at=cycle.started_at,
-        duration=perf_counter() - cycle.started,
+        duration=cycle.duration,
         node=cycle.node_name,
         score=result.best_total if result else None,
         ties=result.ties if result else 0,
@@ -66,7 +66,7 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
         rejections=_rejections_when_read(result),
         best=_best_when_read(result),
         unschedulable_plugins=tuple(sorted(plugins)),
-        pod_group=cycle.pod.pod_group_key,
+        pod_group=cycle.gang_key,
         matrix=score_matrix(result),
         depths=depths,
     )

@@ -68,7 +68,8 @@ class SchedulingCycle:
         framework = self._parts.profiles[pod.scheduler_name]
         cycle = PodCycle(sequence, info, pod, framework, self._parts.clock.now(), started)
         if pod.deletion_timestamp is not None:
-            return self._skip_deleted(cycle)
+            self.skip_deleted(cycle)
+            return cycle
         if self._parts.cache.is_assumed_pod(pod):
             self._parts.queue.done(pod.uid)
             return None
@@ -89,7 +90,11 @@ class SchedulingCycle:
         waits = self._take(cycle)
         if waits is None:
             return cycle
-        # 3. Bind, or wait.
+        self.proceed(cycle, waits)
+        return cycle
+
+    def proceed(self, cycle: PodCycle, waits: list[PermitWait]) -> None:
+        """3. Bind, or wait."""
         if waits:
             cycle.outcome = Outcome.WAITING
             # So that others see where the pod is going; a failure clears it again.
@@ -98,7 +103,6 @@ class SchedulingCycle:
         else:
             self._start_binding(cycle)
         self._activate(cycle)
-        return cycle
 
     def turn_down(self, info: QueuedPodInfo, sequence: int, status: Status) -> PodCycle:
         """A cycle that ends before it begins: somebody has said no already."""
@@ -125,7 +129,8 @@ class SchedulingCycle:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _skip_deleted(self, cycle: PodCycle) -> PodCycle:
+    def skip_deleted(self, cycle: PodCycle) -> None:
+        """The pod is going: it needs no node."""
         pod = cycle.pod
         cycle.outcome = Outcome.SKIPPED
         cycle.message = f"skip schedule deleting pod: {pod.key}"
@@ -138,7 +143,6 @@ class SchedulingCycle:
             reporting_controller=cycle.framework.profile_name,
         )
         self._parts.queue.done(pod.uid)
-        return cycle
 
     def _no_node(self, cycle: PodCycle) -> None:
         result = cycle.result
@@ -148,7 +152,7 @@ class SchedulingCycle:
         if cycle.fit_error is None or not len(result.nodes):
             self._fail_without_post_filter(cycle)
             return
-        self._parts.failures.handle(cycle, self._post_filter(cycle))
+        self._parts.failures.handle(cycle, self.post_filter(cycle))
 
     def _fail_without_post_filter(self, cycle: PodCycle) -> None:
         if cycle.fit_error is not None:  # an empty cluster: no plugin is recorded
@@ -156,8 +160,8 @@ class SchedulingCycle:
             cycle.fit_error = None
         self._parts.failures.handle(cycle, CLEAR_NOMINATION)
 
-    def _post_filter(self, cycle: PodCycle) -> NominatingInfo:
-        """Run PostFilter; what it does to the nomination."""
+    def post_filter(self, cycle: PodCycle) -> NominatingInfo:
+        """Run PostFilter for a pod that fits nowhere; what it does to the nomination."""
         framework, fit = cycle.framework, cycle.fit_error
         assert fit is not None and fit.diagnosis.node_statuses is not None
         if not framework.post_filter_plugins:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
-from scheduler_core.api import Pod
+from scheduler_core.api import NATIVE_POD_GROUP, Pod
 from scheduler_core.api_writer import ApiWriter
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
@@ -34,7 +34,9 @@ from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.inbox import Inbox
 from scheduler_core.listing import Listing
 from scheduler_core.observers import ObserverSet
+from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.pod_cycle import PodCycle
+from scheduler_core.pod_group_condition import PodGroupConditions
 from scheduler_core.ports import (
     Clock,
     Cluster,
@@ -53,6 +55,7 @@ from scheduler_core.records import (
     WaitOutcome,
 )
 from scheduler_core.schedule_one import Parts, SchedulingCycle
+from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.waiting_approvals import denial_text
 from scheduler_core.waiting_record import MANUAL_APPROVAL
 from scheduler_core.waiting_room import WaitingRoom
@@ -211,6 +214,7 @@ class Scheduler:
         self._scheduling = SchedulingCycle(
             parts, algorithm, self._start_binding, self.waiting_room.park
         )
+        self._groups = self._pod_group_cycle(parts, algorithm)
         self._handlers = EventHandlers(
             self.cache,
             self.queue,
@@ -228,6 +232,23 @@ class Scheduler:
             self._clock,
             self._options.listing_interval,
         )
+
+    def _pod_group_cycle(
+        self, parts: Parts, algorithm: SchedulingAlgorithm
+    ) -> PodGroupCycle | None:
+        """None where no profile has GangScheduling: then nobody watches native PodGroups either."""
+        if all(fw.plugin(GangScheduling.name) is None for fw in self.profiles.values()):
+            return None
+        pods, groups = self.informers.informer("Pod"), self.informers.informer(NATIVE_POD_GROUP)
+        conditions = PodGroupConditions(self._cluster, self._executor, self._clock, groups)
+        return PodGroupCycle(
+            parts, algorithm, self._scheduling, pods, groups, conditions, self._approved_node
+        )
+
+    def _approved_node(self, uid: str) -> str:
+        """The node that people approved, of a pod whose binding to it failed; or ""."""
+        record = self.waiting_room.carried(uid)
+        return record.node if record is not None else ""
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -375,7 +396,11 @@ class Scheduler:
         info = self.queue.pop()
         if info is None:
             return False
-        self._schedule(info, self.waiting_room.carried(info.pod.uid))
+        if self._groups is not None and self._groups.takes(info.pod):
+            for cycle in self._groups.run(info, self._sequence):
+                self._record(cycle)
+        else:
+            self._schedule(info, self.waiting_room.carried(info.pod.uid))
         return True
 
     def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:
