@@ -245,7 +245,7 @@ def app(name: str, app_name: str = "a") -> PodBuilder:
 
 PODS: dict[str, Callable[[PodBuilder], PodBuilder]] = {
     "hard zone spread": lambda pod: pod.spread(ZONE, {"app": "a"}, max_skew=5),
-    "hard host spread": lambda pod: pod.spread(HOSTNAME, {"app": "a"}),
+    "hard host spread": lambda pod: pod.spread(HOSTNAME, {"app": "a"}, nodeTaintsPolicy="Honor"),
     "soft spread": lambda pod: pod.spread(
         ZONE, {"app": "a"}, when_unsatisfiable="ScheduleAnyway"
     ).spread(HOSTNAME, {"app": "a"}, when_unsatisfiable="ScheduleAnyway"),
@@ -398,6 +398,32 @@ def test_a_node_whose_label_changes_moves_its_pods(handle: FakeHandle, kind: str
     for known, fresh in zip(old, plugins(handle), strict=True):
         anew = NodeTable(list(handle.nodes))
         assert listed(cycle(known, pod, handle.nodes)) == listed(cycle(fresh, pod, anew))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda pod: pod.namespace("blue"), id="another namespace"),
+        pytest.param(lambda pod: pod.toleration("gpu", operator="Exists"), id="a toleration"),
+        pytest.param(lambda pod: pod.node_selector({ZONE: "z0"}), id="a node selector"),
+        pytest.param(lambda pod: pod.node_affinity_in(ZONE, "z0"), id="node affinity"),
+    ],
+)
+@each_kind
+def test_pods_that_only_sound_alike_are_counted_apart(
+    handle: FakeHandle, kind: str, change: Callable[[PodBuilder], PodBuilder]
+) -> None:
+    handle.cache.update_node(make_node("n00").zone("z0").taint("gpu").obj())
+    handle.cache.update_node(make_node("n30").zone("z9").taint("gpu").obj())
+    for number, node in enumerate(("n00", "n00", "n01", "n04", "n30")):
+        handle.bind(app(f"p{number}").node(node).obj())
+    handle.bind(app("blue").namespace("blue").node("n02").obj())
+    handle.refresh()
+    pods = [PODS[kind](app("one")).obj(), change(PODS[kind](app("other"))).obj()]
+    for known, fresh in zip(plugins(handle), plugins(handle), strict=True):
+        first = [listed(cycle(known, pod, handle.nodes)) for pod in pods]
+        anew = [listed(cycle(fresh, pod, NodeTable(list(handle.nodes)))) for pod in reversed(pods)]
+        assert first == anew[::-1]
 
 
 def test_changes_in_thought_leave_shared_counts_alone(handle: FakeHandle) -> None:
