@@ -58,6 +58,8 @@ KUBESCHED_RUNTIME_DIR = Path(
 
 DEBUG = read(env.bool, "DEBUG", default=False)
 SECRET_KEY = os.environ.get("SECRET_KEY") or local_secret(KUBESCHED_DATA_DIR)
+# Keys of before: what they signed and encrypted can still be read.
+SECRET_KEY_FALLBACKS = read(env.list, "SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = read(env.list, "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 # With a scheme: https://kubesched.example.org. Needed behind a proxy that ends TLS.
 CSRF_TRUSTED_ORIGINS = read(env.list, "CSRF_TRUSTED_ORIGINS", default=[])
