@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scheduler_core.api.native.membership import group_key
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.records import PodRef, QueuedPod
 
@@ -32,5 +33,5 @@ def _line(info: QueuedPodInfo, position: int) -> QueuedPod:
         backoff_until=info.backoff_until,
         plugin=plugin,
         reason=reason,
-        pod_group=pod.pod_group_key,
+        pod_group=pod.pod_group_key or group_key(pod),
     )

@@ -1,12 +1,24 @@
-"""A native gang in the whole scheduler, in virtual time."""
+"""A native gang in the whole scheduler, in virtual time, and plugins to try it with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from scheduler_core.api import NATIVE_POD_GROUP
-from scheduler_core.framework.interface import Plugin
+from scheduler_core.api import NATIVE_POD_GROUP, Pod
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.interface import (
+    BindPlugin,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    ReservePlugin,
+)
+from scheduler_core.framework.node_info import NodeInfo
+from scheduler_core.framework.status import Status
+from scheduler_core.pod_group_attempt import GROUP_UNSCHEDULABLE
+from scheduler_core.records import CycleRecord
 from scheduler_core.testing.builders import (
     NativePodGroupBuilder,
     NodeBuilder,
@@ -18,7 +30,13 @@ from scheduler_core.testing.builders import (
 )
 from scheduler_core.testing.harness import Harness
 
-KEY = "default/g"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+VERSIONS = {
+    "scheduling.k8s.io/v1alpha2": "PodGroupScheduled",
+    "scheduling.k8s.io/v1alpha3": "PodGroupInitiallyScheduled",
+    "scheduling.k8s.io/v1beta1": "PodGroupInitiallyScheduled",
+}
+WAITS = f"{GROUP_UNSCHEDULABLE}, waiting for minCount pods from a gang to be scheduled"
 
 
 def profile(*more: str) -> dict[str, Any]:
@@ -69,3 +87,64 @@ def group_condition(harness: Harness, name: str = "g") -> dict[str, Any]:
 
 def nodes_of(harness: Harness, *names: str) -> list[str]:
     return [harness.node_of(name) for name in names]
+
+
+def spy(name: str, **points: Callable[[CycleState, Pod, str], Any]) -> type[Plugin]:
+    """A plugin that does at each of its points what a test tells it; the rest does nothing."""
+
+    class Reserving(ReservePlugin):
+        def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+            found: Status = points["reserve"](state, pod, node_name)
+            return found
+
+        def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+            points.get("unreserve", lambda *_: None)(state, pod, node_name)
+
+    class Permitting(PermitPlugin):
+        def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, float]:
+            found: tuple[Status, float] = points["permit"](state, pod, node_name)
+            return found
+
+    class Filtering(FilterPlugin):
+        def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+            found: Status = points["filter"](state, pod, node_info.name)
+            return found
+
+    class Binding(BindPlugin):
+        def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+            found: Status = points["bind"](state, pod, node_name)
+            return found
+
+    kinds = {"reserve": Reserving, "permit": Permitting, "filter": Filtering, "bind": Binding}
+    bases = tuple(kinds[point] for point in points if point in kinds)
+
+    class Spy(*bases):  # type: ignore[misc]
+        def __init__(self, _args: Any, _handle: Any) -> None:
+            pass
+
+    Spy.name = name
+    return Spy
+
+
+def last(harness: Harness, name: str) -> CycleRecord:
+    return harness.cycles(name)[-1]
+
+
+def place(harness: Harness, name: str) -> str:
+    return harness.scheduler.queue.place_of(f"default/{name}")
+
+
+def with_class(name: str, cpu: str = "1") -> dict[str, Any]:
+    """A member of high priority."""
+    raw = member(name, cpu).raw()
+    raw["spec"]["priorityClassName"] = "high"
+    return raw
+
+
+def high() -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+    }
