@@ -31,6 +31,7 @@ from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.framework.status import Status, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
+from scheduler_core.gang_deadlock import GangDeadlocks
 from scheduler_core.inbox import Inbox
 from scheduler_core.listing import Listing
 from scheduler_core.observers import ObserverSet
@@ -211,6 +212,9 @@ class Scheduler:
             on_allowed=self._start_binding,
             on_rejected=self._reject_waiting,
         )
+        self._deadlocks = GangDeadlocks(
+            self.waiting_room, self.cache, lambda: self.snapshot.update(self.cache)
+        )
         self._scheduling = SchedulingCycle(
             parts, algorithm, self._start_binding, self.waiting_room.park
         )
@@ -323,7 +327,8 @@ class Scheduler:
     def run_once(self) -> bool:
         """One turn; whether there was anything to do.
 
-        1. Take what happened from the inbox. 2. Apply people's decisions, then deadlines. 3. Move
+        1. Take what happened from the inbox. 2. Apply people's decisions, then deadlines; release
+        a gang that holds up another one and is held up by it. 3. Move
         pods whose backoff has ended. 4. Schedule one pod. 5. Act on waits that ended.
         """
         worked = self._drain_inbox()
@@ -331,6 +336,7 @@ class Scheduler:
         heard = self._heard_until(now)
         worked |= self._apply_decisions()
         worked |= self.waiting_room.expire(now, heard)
+        worked |= self._deadlocks.look(now)
         worked |= self.waiting_room.settle()
         self.queue.flush()
         if self._is_synced():
@@ -453,9 +459,9 @@ class Scheduler:
             pod: Pod | None = pods.get(member.pod.key)
             if pod is None or _cannot_wait_again(pod, member, self.profiles) is not None:
                 continue
-            self.queue.delete(pod)
-            info = QueuedPodInfo(pod, timestamp=member.since, attempts=1)
-            self._record(self._scheduling.turn_down(info, self._sequence, status))
+            info = self.queue.pop_pod(pod)
+            if info is not None:
+                self._record(self._scheduling.turn_down(info, self._sequence, status))
 
     def _no_longer_fits(self, pod: Pod, record: WaitingPodRecord) -> tuple[WaitOutcome, str] | None:
         """The pod stays in the queue, and is scheduled like any other, where its node is no longer

@@ -1,0 +1,396 @@
+"""People's words in the whole scheduler: how many, whose, until when, and what outlives what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler_core.ports import ApiError
+from scheduler_core.records import PermitDecision, Verdict, WaitingPodRecord, WaitOutcome
+from scheduler_core.testing.builders import make_node, make_pod, make_pod_group
+from scheduler_core.testing.harness import Harness
+
+ASKS = {"kubesched.io/approval": "required"}
+
+
+def profile(**args: Any) -> dict[str, Any]:
+    return {
+        "plugins": {
+            "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
+            "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+            "permit": {"enabled": [{"name": "ManualApproval"}]},
+        },
+        "pluginConfig": [
+            {"name": "Coscheduling", "args": {"podGroupRejectPercentage": 100}},
+            {"name": "ManualApproval", "args": args},
+        ],
+    }
+
+
+def harness(*pods: Any, gang: int = 0, nodes: int = 1, **args: Any) -> Harness:
+    objects = {"PodGroup": [make_pod_group("g").min_member(gang)]} if gang else {}
+    h = Harness(
+        nodes=[make_node(f"n{i}").capacity(cpu="8", memory="8Gi", pods="20") for i in range(nodes)],
+        objects=objects,
+        pods=pods,
+        profile=profile(**args),
+    )
+    h.settle()
+    return h
+
+
+def pod(name: str = "p", **annotations: str) -> Any:
+    return make_pod(name).req(cpu="1").label(ASKS).annotation(annotations)
+
+
+def member(name: str) -> Any:
+    return pod(name).pod_group("g")
+
+
+def say(
+    h: Harness, verdict: Verdict, user: str = "alice", name: str = "p", at: float | None = None
+) -> tuple[bool, str]:
+    """Whether a word counted, and what came of it."""
+    uid = h.pod(name)["metadata"]["uid"]
+    h.decide(PermitDecision(len(h.observer.decisions) + 1, uid, verdict, user, at=at))
+    return h.observer.decisions[-1][1:]
+
+
+def bound(h: Harness) -> list[str]:
+    pods = h.cluster.list("Pod").items
+    return sorted(p["metadata"]["name"] for p in pods if p["spec"].get("nodeName"))
+
+
+def last(h: Harness, name: str = "p") -> WaitingPodRecord:
+    """The last that was told of a pod's wait."""
+    told = [r for r in (*h.observer.waiting, *h.observer.resolved) if r.pod.name == name]
+    return next((r for r in reversed(h.observer.resolved) if r.pod.name == name), told[-1])
+
+
+def restart(
+    h: Harness, *decisions: PermitDecision, args: dict[str, Any] | None = None, **changes: Any
+) -> Harness:
+    waits = {w.pod.uid: w for w in h.observer.waiting}
+    for done in h.observer.resolved:
+        waits.pop(done.pod.uid, None)
+    again = Harness(
+        cluster=h.cluster,
+        clock=h.clock,
+        profile=profile(**(args or {})) if args is not None else profile(),
+        waiting=[replace(w, **changes) for w in waits.values()],
+    )
+    again.decisions.waiting.extend(decisions)
+    again.settle()
+    return again
+
+
+class TestTwoPersonRule:
+    def test_two_different_people_let_it_go(self) -> None:
+        h = harness(pod(), approvers=2)
+        assert h.observer.waiting[-1].pending[0].reason == "waits for 2 approvals"
+        assert say(h, Verdict.APPROVE, "alice") == (True, "approved by 1 of 2")
+        assert bound(h) == []
+        assert say(h, Verdict.APPROVE, "bob") == (True, "approved")
+        assert bound(h) == ["p"]
+        assert last(h).approved_by == ("alice", "bob")
+
+    def test_the_same_person_twice_counts_once(self) -> None:
+        h = harness(pod(), approvers=2)
+        say(h, Verdict.APPROVE, "alice")
+        assert say(h, Verdict.APPROVE, "alice") == (True, "approved by 1 of 2")
+        assert bound(h) == []
+
+    def test_one_denial_ends_it(self) -> None:
+        h = harness(pod(), approvers=2)
+        say(h, Verdict.APPROVE, "alice")
+        assert say(h, Verdict.DENY, "bob") == (True, "denied")
+        assert (last(h).outcome, last(h).message) == (WaitOutcome.REJECTED, "denied by bob")
+
+    def test_the_requesters_own_word_does_not_count_where_the_terms_say_so(self) -> None:
+        h = harness(pod(**{"kubesched.io/requested-by": "alice"}), requesterMayApprove=False)
+        assert say(h, Verdict.APPROVE, "alice") == (
+            False,
+            "alice asked for the pod; somebody else has to approve it",
+        )
+        assert say(h, Verdict.APPROVE, "bob")[0]
+        assert bound(h) == ["p"]
+
+    def test_an_approval_is_taken_back(self) -> None:
+        h = harness(pod(), approvers=2)
+        say(h, Verdict.APPROVE, "alice")
+        assert say(h, Verdict.REVOKE, "alice") == (True, "taken back")
+        say(h, Verdict.APPROVE, "bob")
+        assert bound(h) == []
+        assert say(h, Verdict.REVOKE, "carol") == (False, "there is no approval to take back")
+
+
+class TestDeadline:
+    def test_nobody_decides_and_it_is_denied(self) -> None:
+        h = harness(pod(), timeoutSeconds=60)
+        h.advance(60.0)
+        assert last(h).outcome is WaitOutcome.TIMED_OUT
+
+    def test_nobody_decides_and_it_is_approved_where_the_terms_say_so(self) -> None:
+        h = harness(pod(), timeoutSeconds=60, atDeadline="Approve")
+        h.advance(59.0)
+        assert bound(h) == []
+        h.advance(1.0)
+        assert bound(h) == ["p"]
+        assert last(h).message == "nobody decided in time, which approves it here"
+
+    def test_a_window_that_opens_lets_it_go(self) -> None:
+        # The harness begins at 1970-01-12 13:46:40 UTC, a Monday.
+        window = {"days": ["Mon"], "from": "13:50", "to": "14:00", "timeZone": "UTC"}
+        h = harness(pod(), autoApprove=[window])
+        assert h.observer.waiting[-1].deadline == 1_000_000.0 + 200
+        h.advance(200.0)
+        assert bound(h) == ["p"]
+
+    def test_while_a_window_is_open_nobody_is_asked(self) -> None:
+        h = harness(pod(), autoApprove=[{"from": "13:00", "to": "14:00"}])
+        assert (bound(h), h.observer.waiting) == (["p"], [])
+
+    @pytest.mark.parametrize("verdict", [Verdict.APPROVE, Verdict.DENY])
+    def test_a_word_after_the_deadline_never_counts(self, verdict: Verdict) -> None:
+        h = harness(pod(), timeoutSeconds=60)
+        late = h.clock.now() + 60.0
+        assert say(h, verdict, at=late) == (False, "given after the deadline")
+        assert say(h, Verdict.APPROVE, at=late - 0.1)[0]
+
+    def test_what_was_decided_in_time_counts_however_late_it_is_heard(self) -> None:
+        h = harness(pod(), timeoutSeconds=60)
+        deadline = h.clock.now() + 60.0
+        h.decisions.heard_until = lambda now: deadline - 1.0  # type: ignore[method-assign]
+        h.advance(61.0)
+        assert h.waiting_names() == ["p"]
+        assert say(h, Verdict.APPROVE, at=deadline - 0.5)[0]
+        assert bound(h) == ["p"]
+
+    def test_it_runs_out_as_soon_as_people_have_been_heard_up_to_then(self) -> None:
+        h = harness(pod(), timeoutSeconds=60)
+        deadline = h.clock.now() + 60.0
+        h.decisions.heard_until = lambda now: deadline - 1.0  # type: ignore[method-assign]
+        h.advance(61.0)
+        h.decisions.heard_until = lambda now: deadline  # type: ignore[method-assign]
+        h.settle()
+        assert last(h).outcome is WaitOutcome.TIMED_OUT
+
+
+class TestGangs:
+    def test_a_denied_gang_does_not_ask_again_at_once(self) -> None:
+        h = harness(*(member(n) for n in "abc"), gang=3)
+        say(h, Verdict.DENY, name="b")
+        assert {r.message for r in h.observer.resolved} == {"denied by alice"}
+        for _ in range(20):
+            h.advance(5.0)
+        assert h.waiting_names() == []
+        assert h.condition("a")["reason"] == "Unschedulable"
+
+    def test_a_denied_gang_asks_again_when_its_pod_group_changes(self) -> None:
+        h = harness(*(member(n) for n in "abc"), gang=3)
+        say(h, Verdict.DENY, name="b")
+        h.cluster.patch("PodGroup", "default", "g", {"metadata": {"labels": {"try": "again"}}})
+        h.advance(30.0)
+        assert sorted(h.waiting_names()) == ["a", "b", "c"]
+
+    def test_a_denied_gang_is_tried_again_after_five_minutes(self) -> None:
+        h = harness(*(member(n) for n in "abc"), gang=3)
+        say(h, Verdict.DENY, name="b")
+        h.advance(290.0)
+        assert h.waiting_names() == []
+        for _ in range(4):
+            h.advance(30.0)
+        assert sorted(h.waiting_names()) == ["a", "b", "c"]
+
+    def test_an_approved_member_waits_on_without_a_deadline_of_its_own(self) -> None:
+        h = harness(member("a"), member("b"), gang=2, timeoutSeconds=100)
+        say(h, Verdict.APPROVE, name="a")
+        h.advance(99.0)
+        say(h, Verdict.APPROVE, name="b")
+        assert bound(h) == ["a", "b"]
+
+    def test_a_gang_that_grows_over_a_limit_needs_more_people(self) -> None:
+        policy = {"name": "large", "moreThanPods": 2, "approvers": 2}
+        h = harness(member("a"), member("b"), gang=2, policies=[policy])
+        h.create("Pod", member("c"))
+        h.settle()
+        assert {w.terms.approvers for w in h.observer.waiting[-3:] if w.terms} == {2}
+        for name in "abc":
+            say(h, Verdict.APPROVE, "alice", name)
+        assert bound(h) == []
+        for name in "abc":
+            say(h, Verdict.APPROVE, "bob", name)
+        assert bound(h) == ["a", "b", "c"]
+
+
+class TestWhatHappensAround:
+    def test_a_node_that_is_deleted_ends_the_wait_and_the_pod_is_tried_again(self) -> None:
+        h = harness(pod(), nodes=2)
+        held = h.observer.waiting[-1].node
+        h.cluster.delete("Node", "", held)
+        h.settle()
+        assert (last(h).outcome, last(h).message) == (
+            WaitOutcome.BROKEN,
+            f"its node {held} was deleted",
+        )
+        h.advance(15.0)
+        assert h.waiting_names() == ["p"]
+        assert h.observer.waiting[-1].node != held
+
+    def test_the_node_of_one_member_breaks_the_whole_gang(self) -> None:
+        h = harness(
+            make_pod("a").req(cpu="5").label(ASKS).pod_group("g"),
+            make_pod("b").req(cpu="5").label(ASKS).pod_group("g"),
+            gang=2,
+            nodes=2,
+        )
+        held = {w.pod.name: w.node for w in h.observer.waiting}
+        h.cluster.delete("Node", "", held["b"])
+        h.settle()
+        assert {r.outcome for r in h.observer.resolved} == {WaitOutcome.BROKEN}
+        assert last(h, "a").message == f"node {held['b']}, which default/b held, was deleted"
+        assert bound(h) == []
+
+    def test_a_pod_group_that_is_deleted_ends_the_waits(self) -> None:
+        h = harness(member("a"), member("b"), gang=2)
+        h.cluster.delete("PodGroup", "default", "g")
+        h.settle()
+        assert {r.message for r in h.observer.resolved} == {"PodGroup default/g was deleted"}
+        assert h.waiting_names() == []
+
+    def test_a_lower_min_member_makes_the_gang_complete(self) -> None:
+        h = harness(member("a"), member("b"), member("c").req(cpu="20"), gang=3)
+        assert {p.plugin for p in h.observer.waiting[-1].pending} == {
+            "Coscheduling",
+            "ManualApproval",
+        }
+        h.cluster.patch("PodGroup", "default", "g", {"spec": {"minMember": 2}})
+        h.settle()
+        for name in "ab":
+            say(h, Verdict.APPROVE, name=name)
+        assert bound(h) == ["a", "b"]
+
+    def test_a_higher_min_member_has_the_gang_tried_anew(self) -> None:
+        h = harness(member("a"), member("b"), gang=2)
+        h.cluster.patch("PodGroup", "default", "g", {"spec": {"minMember": 3}})
+        h.settle()
+        assert {r.message for r in h.observer.resolved} == {
+            "PodGroup default/g needs 3 members now, 2 hold a node"
+        }
+        assert bound(h) == []
+
+
+class TestBindingsThatFail:
+    def failing(self, h: Harness, times: int, error: ApiError) -> None:
+        bind, left = h.cluster.bind, [times]
+
+        def refuse(namespace: str, name: str, uid: str, node: str) -> None:
+            if left[0]:
+                left[0] -= 1
+                raise error
+            bind(namespace, name, uid, node)
+
+        h.cluster.bind = refuse  # type: ignore[method-assign]
+
+    def test_an_approval_outlives_a_binding_that_fails(self) -> None:
+        h = harness(pod())
+        self.failing(h, 1, ApiError(503, "ServiceUnavailable", "the store is away"))
+        say(h, Verdict.APPROVE)
+        assert bound(h) == []
+        h.advance(15.0)
+        assert bound(h) == ["p"]
+        assert [r.outcome for r in h.observer.resolved] == [WaitOutcome.ALLOWED] * 2
+
+    def test_of_a_gang_too(self) -> None:
+        h = harness(member("a"), member("b"), gang=2)
+        self.failing(h, 1, ApiError(503, "ServiceUnavailable", "the store is away"))
+        for name in "ab":
+            say(h, Verdict.APPROVE, name=name)
+        h.advance(15.0)
+        assert bound(h) == ["a", "b"]
+
+    def test_a_gang_whose_node_is_deleted_after_the_approval_is_broken(self) -> None:
+        h = harness(
+            make_pod("a").req(cpu="5").label(ASKS).pod_group("g"),
+            make_pod("b").req(cpu="5").label(ASKS).pod_group("g"),
+            gang=2,
+            nodes=2,
+        )
+        held = {w.pod.name: w.node for w in h.observer.waiting}
+        bind = h.cluster.bind
+
+        def lose_the_node(namespace: str, name: str, uid: str, node: str) -> None:
+            if name == "b":
+                h.cluster.delete("Node", "", node)
+                raise ApiError(404, "NotFound", f'nodes "{node}" not found')
+            bind(namespace, name, uid, node)
+
+        h.cluster.bind = lose_the_node  # type: ignore[method-assign]
+        for name in "ab":
+            say(h, Verdict.APPROVE, name=name)
+        assert bound(h) == ["a"]
+        assert last(h, "b").outcome is WaitOutcome.BROKEN
+        assert last(h, "b").message == f"node {held['b']} was deleted before default/b was bound"
+
+
+class TestRestart:
+    def word(self, h: Harness, verdict: Verdict, user: str, name: str = "p") -> PermitDecision:
+        uid = h.pod(name)["metadata"]["uid"]
+        return PermitDecision(99, uid, verdict, user, at=h.clock.now())
+
+    def test_one_of_two_approvals_is_still_one(self) -> None:
+        h = harness(pod(), approvers=2)
+        first = self.word(h, Verdict.APPROVE, "alice")
+        again = restart(h, first, args={"approvers": 2})
+        assert (again.waiting_names(), bound(again)) == (["p"], [])
+        say(again, Verdict.APPROVE, "bob")
+        assert bound(again) == ["p"]
+
+    def test_an_approval_in_time_counts_although_the_deadline_passed_meanwhile(self) -> None:
+        h = harness(member("a"), member("b"), gang=2, timeoutSeconds=60)
+        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
+        h.clock.advance(120.0)
+        assert bound(restart(h, *words)) == ["a", "b"]
+
+    def test_a_denial_counts_although_nobody_need_approve_any_more(self) -> None:
+        h = harness(make_pod("p").req(cpu="1"), selector={})
+        denial = self.word(h, Verdict.DENY, "alice")
+        again = restart(h, denial, args={})
+        assert (bound(again), again.waiting_names()) == ([], [])
+        assert last(again).message == "denied by alice"
+        assert again.observer.decisions[-1][1] is True
+        again.advance(60.0)
+        assert bound(again) == []
+
+    def test_who_need_not_be_approved_any_more_is_bound(self) -> None:
+        h = harness(make_pod("p").req(cpu="1"), selector={})
+        again = restart(h, args={})
+        assert bound(again) == ["p"]
+        assert last(again).message == "after a restart no plugin has the pod wait any more"
+
+    def test_the_terms_are_those_of_the_new_configuration(self) -> None:
+        h = harness(pod(), approvers=2)
+        again = restart(h, self.word(h, Verdict.APPROVE, "alice"), args={"approvers": 1})
+        assert bound(again) == ["p"]
+
+    def test_an_approval_that_was_acted_on_before_the_binding_still_counts(self) -> None:
+        h = harness(pod())
+        again = restart(h, let_go=True, approved_by=("alice",))
+        assert bound(again) == ["p"]
+        assert last(again).resolved_by == "user:alice"
+
+    def test_a_node_that_went_meanwhile_breaks_the_gang(self) -> None:
+        h = harness(
+            make_pod("a").req(cpu="5").label(ASKS).pod_group("g"),
+            make_pod("b").req(cpu="5").label(ASKS).pod_group("g"),
+            gang=2,
+            nodes=2,
+        )
+        held = {w.pod.name: w.node for w in h.observer.waiting}
+        h.cluster.delete("Node", "", held["a"])
+        again = restart(h)
+        assert last(again, "a").outcome is WaitOutcome.BROKEN
+        assert last(again, "b").outcome is WaitOutcome.BROKEN
+        assert bound(again) == []
