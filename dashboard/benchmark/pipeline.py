@@ -32,6 +32,8 @@ from dashboard.benchmark.processes import cpu_seconds, peak_rss_mib
 from dashboard.benchmark.site import HOST, BenchmarkFailed, RunningSite, running_site
 from dashboard.models import Cluster, Sandbox, SchedulerRun, SchedulingCycle
 from dashboard.sandboxes import default_config
+from scheduler_core.workloads.streams import Draw
+from scheduler_core.workloads.synthetic import synthetic_pod
 
 #: Set for the process that measures: the folder with its data, which it deletes.
 FOLDER_VARIABLE: Final = "KUBESCHED_BENCHMARK_FOLDER"
@@ -41,6 +43,8 @@ READY_SECONDS: Final = 90.0
 WARM_UP_SECONDS: Final = 5.0
 #: Until the pause is felt and the recorder has written what it holds.
 SETTLE_SECONDS: Final = 120.0
+#: Pods that are made in one request.
+BATCH: Final = 500
 _STILL_SECONDS: Final = 1.0
 
 Progress = Callable[[float], None]
@@ -51,14 +55,17 @@ class PipelineOptions:
     """
     Attributes:
         nodes: of the sandbox.
-        rate: pods that arrive per second.
+        rate: pods that arrive per second; 0: none but those that wait already.
+        backlog: pods that wait when the scheduler begins. Making pods costs the sandbox, which
+            lives in the same process, as much as deciding about them; these are made before.
         run_seconds: how long a pod runs on average.
         pages: websockets.
         seconds: measured, after everything is warm.
     """
 
     nodes: int = 1000
-    rate: float = 1500.0
+    rate: float = 1000.0
+    backlog: int = 0
     run_seconds: float = 10.0
     pages: int = 20
     seconds: float = 60.0
@@ -102,7 +109,7 @@ def measure(options: PipelineOptions, progress: Progress = lambda seconds: None)
     try:
         with running_site(lambda: made.append(_prepare(options))) as site:
             (run,) = made
-            _wait_for_run(site, run)
+            _wait_for_run(site, run, options)
             with _open_pages(site, run, options.pages) as readers:
                 site.wait(WARM_UP_SECONDS)
                 before, began = _cpu(site), time.time()
@@ -133,22 +140,45 @@ def _prepare(options: PipelineOptions) -> SchedulerRun:
         "arrivals": options.rate,
         "run_seconds": options.run_seconds,
         # Room for what runs and as much again that waits: the queue never runs dry, nor grows.
-        "most_pods": max(100, int(2 * options.rate * options.run_seconds)),
+        "most_pods": max(100, options.backlog + int(2 * options.rate * options.run_seconds)),
     }
     cluster = Cluster.objects.create(name=NAME)
     Sandbox.objects.create(
         cluster=cluster, preset=NAME, workload={"kind": "synthetic", "preset": preset}
     )
-    run = runs.create_run(cluster, name=NAME, config=default_config())
+    wanted = SchedulerRun.DesiredState
+    run = runs.create_run(
+        cluster,
+        name=NAME,
+        config=default_config(),
+        desired_state=wanted.PAUSED if options.backlog else wanted.RUNNING,
+    )
     get_user_model().objects.create_user(NAME)
     connections.close_all()
     return run
 
 
-def _wait_for_run(site: RunningSite, run: SchedulerRun) -> None:
-    site.wait_until(lambda: _is(run, SchedulerRun.State.RUNNING), "the scheduler runs",
-                    READY_SECONDS)  # fmt: skip
+def _wait_for_run(site: RunningSite, run: SchedulerRun, options: PipelineOptions) -> None:
+    if options.backlog:
+        state = SchedulerRun.State.PAUSED
+        site.wait_until(lambda: _is(run, state), "the scheduler is ready", READY_SECONDS)
+        _create_backlog(run, options)
+        runs.control(run.pk, "resume", None)
+    state = SchedulerRun.State.RUNNING
+    site.wait_until(lambda: _is(run, state), "the scheduler runs", READY_SECONDS)
     site.wait_until(lambda: _last_sequence(run) > 0, "the first decision", READY_SECONDS)
+
+
+def _create_backlog(run: SchedulerRun, options: PipelineOptions) -> None:
+    """The same pods as the stream's, all of them before the first is scheduled."""
+    draw = Draw(1)
+    pods = [
+        synthetic_pod(f"task-{number:07d}", draw, options.run_seconds, with_gpus=False)
+        for number in range(options.backlog)
+    ]
+    with closing(hosted.sandbox_client(run.cluster_id)) as sandbox:
+        for first in range(0, len(pods), BATCH):
+            sandbox.create_all(pods[first : first + BATCH])
 
 
 @contextmanager
@@ -198,12 +228,16 @@ def _stop_and_list(site: RunningSite, run: SchedulerRun) -> set[str]:
 
 
 def _stands_still(run: SchedulerRun) -> Callable[[], bool]:
-    """Whether no row has been written for a moment."""
-    last, since = -1, time.monotonic()
+    """Whether nothing about decisions and bindings has been written for a moment. (Pods go on
+    arriving, so the length of the queue does.)"""
+    last: tuple[int, ...] = ()
+    since = time.monotonic()
 
     def is_still() -> bool:
         nonlocal last, since
-        now = SchedulerRun.objects.values_list("commit_seq", flat=True).get(pk=run.pk)
+        now = SchedulerRun.objects.values_list("last_sequence", "bound", "bind_failed").get(
+            pk=run.pk
+        )
         if now != last:
             last, since = now, time.monotonic()
         return time.monotonic() - since > _STILL_SECONDS

@@ -30,7 +30,7 @@ LATER = ("cluster", "extender")
 NOT_THERE = 2
 #: What only one of the benchmarks understands.
 CORE_ONLY = ("workload", "file", "pods", "existing_pods", "runs", "plain", "profile", "flame")
-PIPELINE_ONLY = ("rate", "run_seconds", "pages", "seconds", "database", "redis")
+PIPELINE_ONLY = ("rate", "backlog", "run_seconds", "pages", "seconds", "database", "redis")
 
 EXAMPLES = """
 examples:
@@ -39,6 +39,7 @@ examples:
   manage.py benchmark core --existing-pods 150000
   manage.py benchmark core --pods 20000 --flame where-time-goes.svg
   manage.py benchmark pipeline --seconds 60 --pages 20
+  manage.py benchmark pipeline --rate 0 --backlog 80000
   manage.py benchmark pipeline --rate 200 --database postgres://... --redis redis://...
 
 core      drives the scheduling loop with the whole default profile, every node evaluated, and
@@ -121,8 +122,15 @@ def _add_core(group: Any) -> None:
 
 
 def _add_pipeline(group: Any) -> None:
-    group.add_argument("--rate", type=number(1), metavar="R", help="pods that arrive a second")
-    group.add_argument("--run-seconds", type=number(1), metavar="S", help="how long a pod runs")
+    group.add_argument(
+        "--rate", type=number(0), metavar="R", help="pods that arrive a second (1000)"
+    )
+    group.add_argument(
+        "--backlog", type=number(0), metavar="N", help="pods that wait when it begins (0)"
+    )
+    group.add_argument(
+        "--run-seconds", type=number(1), metavar="S", help="how long a pod runs on average (10)"
+    )
     group.add_argument("--pages", type=number(0), metavar="P", help="open pages (20)")
     group.add_argument("--seconds", type=number(1), metavar="S", help="measured (60)")
     group.add_argument("--database", metavar="URL", help="an empty database (SQLite in the folder)")
@@ -199,7 +207,7 @@ def _pipeline(options: dict[str, Any]) -> Any:
 
     if not pipeline.has_own_folder():
         pipeline.begin_in_own_folder(options["database"], options["redis"])
-    names = ("nodes", "rate", "run_seconds", "pages", "seconds")
+    names = ("nodes", "rate", "backlog", "run_seconds", "pages", "seconds")
     given = {name: options[name] for name in names if options[name] is not None}
     wanted = pipeline.PipelineOptions(**given)
     with tqdm(total=wanted.seconds, unit="s", desc="pipeline", disable=None, leave=False) as bar:
