@@ -14,7 +14,8 @@ from dashboard.supervisor.process import Program
 BROKER, WEB, WORKERS, BEAT = range(4)
 
 PARTS = ("web", "loop", "default", "beat")
-DEFAULT_CONCURRENCY = 4
+# Webhooks take four of them at most; the rest keeps runs alive.
+DEFAULT_CONCURRENCY = 8
 # A worker's own system checks load every page's code, and `serve` has made the same checks.
 _ALL = {"PYTHONUNBUFFERED": "1", "CELERY_SKIP_CHECKS": "1"}
 
