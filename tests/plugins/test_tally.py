@@ -246,8 +246,10 @@ def test_few_counts_are_kept() -> None:
         tally.count(f"q{number}", lambda kind: 1, None)
     assert tally.count("q0", lambda kind: 1, None) is not first
     assert len(tally._counts) == kept_at_most(1)
-    assert kept_at_most(5_000) == 512
-    assert kept_at_most(50_000) == 79
+    assert kept_at_most(5_000) == 1199
+    assert kept_at_most(50_000) == 119
+    assert kept_at_most(50_000, arrays=4) == 29
+    assert kept_at_most(1_000_000) == 16
 
 
 def test_the_least_recently_used_goes_first() -> None:

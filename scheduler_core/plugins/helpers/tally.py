@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,8 +25,8 @@ V = TypeVar("V")
 
 #: Numbers (of 8 bytes) that may be kept for the counts of one tally, and bounds of how many
 #: counts that makes.
-_NUMBERS_KEPT: Final = 4_000_000
-_FEWEST_KEPT, _MOST_KEPT = 16, 512
+_NUMBERS_KEPT: Final = 6_000_000
+_FEWEST_KEPT, _MOST_KEPT = 16, 2048
 
 #: Changes that are remembered beside twice as many as there are nodes; who lags further behind
 #: counts anew.
@@ -37,9 +36,9 @@ _LOG_SLACK: Final = 1024
 _STALE_ANSWERS: Final = 1024
 
 
-def kept_at_most(nodes: int) -> int:
-    """How many arrays over that many nodes may be kept for later."""
-    return max(_FEWEST_KEPT, min(_MOST_KEPT, _NUMBERS_KEPT // (nodes + 1)))
+def kept_at_most(nodes: int, arrays: int = 1) -> int:
+    """How many things of so many arrays over that many nodes may be kept for later."""
+    return max(_FEWEST_KEPT, min(_MOST_KEPT, _NUMBERS_KEPT // (arrays * (nodes + 1))))
 
 
 class Recent(Generic[V]):
@@ -118,6 +117,8 @@ class Tally(Generic[K]):
     ) -> None:
         self.table = table
         self.layout = 0
+        #: int64, shape (n,): zeros, read-only, which all counts of nothing share.
+        self.nothing: Int64 = np.zeros(0, dtype=np.int64)
         self._pods_of = pods_of
         self._kinds_of = kinds_of
         self._group_of = group_of
@@ -174,10 +175,10 @@ class Tally(Generic[K]):
         """How many changes there were."""
         return self._log_start + len(self._log)
 
-    def changes_since(self, change_count: int) -> Iterable[Change[K]] | None:
+    def changes_since(self, change_count: int) -> Sequence[Change[K]] | None:
         """Changes after ``change_count`` was read; None if that is too long ago."""
         first = change_count - self._log_start
-        return islice(self._log, first, None) if first >= 0 else None
+        return self._log[first:] if first >= 0 else None
 
     # -- following -----------------------------------------------------------------------------
 
@@ -185,6 +186,8 @@ class Tally(Generic[K]):
         self.layout += 1
         table = self.table
         self._counts.limit = kept_at_most(len(table))
+        self.nothing = np.zeros(len(table), dtype=np.int64)
+        self.nothing.setflags(write=False)
         for name in self._held.keys() - table.row_of.keys():
             self._take(name, [])
         for info in table:
@@ -314,9 +317,10 @@ class Count(Generic[K]):
         return self._log[first:] if first >= 0 else None
 
     def _apply(self, changes: Iterable[Change[K]]) -> None:
-        row_of = self._tally.table.row_of
-        for name, kind, number in changes:
-            amount = self._amounts.get(kind)
+        row_of, amount_of = self._tally.table.row_of, self._amounts.get
+        # Most changes are of kinds that do not count; those never asked about (None) may.
+        for name, kind, number in [c for c in changes if amount_of(c[1]) != 0]:
+            amount = amount_of(kind)
             if amount is None:
                 amount = self._ask(kind)
             if amount:
@@ -340,13 +344,15 @@ class Count(Generic[K]):
         self._log, self._log_start = [], self.change_count
         self._amounts.clear()
         row_of = tally.table.row_of
-        per_node = np.zeros(len(tally.table), dtype=np.int64)
+        per_node = tally.nothing
         for kind in tally.kinds(self._groups):
             amount = self._ask(kind)
             if amount:
                 size = len(kind.where)
                 rows = np.fromiter(map(row_of.__getitem__, kind.where), dtype=np.intp, count=size)
                 numbers = np.fromiter(kind.where.values(), dtype=np.int64, count=size)
+                if per_node is tally.nothing:
+                    per_node = tally.nothing.copy()
                 per_node[rows] += amount * numbers
         self._per_node = per_node
         self.total = int(per_node.sum())

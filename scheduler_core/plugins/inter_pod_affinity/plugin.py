@@ -230,7 +230,7 @@ class InterPodAffinity(
         if self._namespaces_version != namespaces.version:
             self._namespaces_version = namespaces.version
             kept.clear()
-        kept.limit = kept_at_most(len(table))
+        kept.limit = kept_at_most(len(table), arrays=4)
         return kept.get(pod.signature, lambda: Kept(pod, namespaces))
 
 

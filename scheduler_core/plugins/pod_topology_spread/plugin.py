@@ -125,7 +125,7 @@ class PodTopologySpread(
         return known, kept
 
     def _kept_for(self, pod: Pod, nodes: NodeInfos) -> _Kept:
-        self._kept.limit = kept_at_most(len(nodes.table))
+        self._kept.limit = kept_at_most(len(nodes.table), arrays=4)
         return self._kept.get(pod.signature, _Kept)
 
     # -- Filter ------------------------------------------------------------------------------------
