@@ -1,0 +1,91 @@
+"""What a turn costs does not depend on how many pods wait."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from scheduler_core.records import PermitDecision, Verdict
+from scheduler_core.testing.builders import make_node, make_pod, make_pod_group
+from scheduler_core.testing.harness import Harness
+
+PROFILE = {
+    "plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}},
+    "pluginConfig": [{"name": "ManualApproval", "args": {"selector": {}}}],
+}
+
+
+def many(count: int, gang: str = "") -> Harness:
+    pods = [make_pod(f"p{n}").req(cpu="1m") for n in range(count)]
+    objects = {"PodGroup": [make_pod_group(gang)]} if gang else {}
+    h = Harness(
+        nodes=[make_node("n").capacity(cpu="64", memory="64Gi", pods="5000")],
+        pods=[pod.pod_group(gang) if gang else pod for pod in pods],
+        objects=objects,
+        profile=PROFILE,
+    )
+    h.settle()
+    assert len(h.waiting_names()) == count
+    return h
+
+
+def calls(h: Harness, verdict: Verdict, user: str = "alice") -> int:
+    """Python calls of the turn that applies one word to the first pod."""
+    uid = h.pod("p0")["metadata"]["uid"]
+    h.decisions.waiting.append(PermitDecision(1, uid, verdict, user))
+    counted = 0
+
+    def count(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count)
+    try:
+        h.scheduler.run_once()
+    finally:
+        sys.setprofile(None)
+    assert h.observer.decisions
+    return counted
+
+
+def idle_calls(h: Harness) -> int:
+    counted = 0
+
+    def count(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count)
+    try:
+        h.scheduler.run_once()
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_a_turn_without_news() -> None:
+    few, lots = many(20), many(400)
+    few.scheduler.run_once()
+    lots.scheduler.run_once()
+    assert idle_calls(lots) == idle_calls(few)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.APPROVE, Verdict.DENY])
+def test_a_word_on_a_lone_pod(verdict: Verdict) -> None:
+    few, lots = many(20), many(400)
+    assert calls(lots, verdict) <= calls(few, verdict) + 20
+
+
+def test_an_approval_of_one_member_of_a_gang() -> None:
+    few, lots = many(20, "g"), many(400, "g")
+    assert calls(lots, Verdict.APPROVE) <= calls(few, Verdict.APPROVE) + 20
+
+
+def test_an_approval_taken_back() -> None:
+    few, lots = many(20, "g"), many(400, "g")
+    for h in (few, lots):
+        calls(h, Verdict.APPROVE)
+    assert calls(lots, Verdict.REVOKE) <= calls(few, Verdict.REVOKE) + 20

@@ -1,0 +1,341 @@
+"""Who may approve, how many have to, and what outlives what, in the rows."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+from django.test import Client
+
+from dashboard import permits
+from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
+from dashboard.permits import Target
+from dashboard.permits_inbox import DatabasePermitInbox
+from dashboard.permits_models import Decision, GangApproval
+from dashboard.recording import BatchWriter
+from dashboard.told import Batch, DecisionApplied, Told
+from scheduler_core.records import ApprovalTerms, NodeUse, PermitDecision, Verdict
+from tests.dashboard.factory import NOW, binding, resolved, wait
+
+pytestmark = pytest.mark.django_db(transaction=True)
+_batches = iter(range(10**6))
+GANG = "default/g"
+TWO = ApprovalTerms(approvers=2)
+
+
+def told(run: SchedulerRun, *records: Any) -> None:
+    BatchWriter(run.pk).write(Batch(f"r:{next(_batches)}", [Told(record, 0) for record in records]))
+    RunState.objects.filter(run=run).update(clock_at=None)
+
+
+def waiting(run: SchedulerRun, name: str = "p", **fields: Any) -> WaitingPod:
+    sequence = WaitingPod.objects.count() + 1
+    told(run, wait(sequence, name, **fields))
+    return WaitingPod.objects.get(run=run, cycle=sequence)
+
+
+def say(user: User, verdict: str, row: WaitingPod) -> permits.Answer:
+    (answer,) = permits.decide(user, verdict, Target.rows(row.run_id, [row.pk]))
+    row.refresh_from_db()
+    return answer
+
+
+def say_of_gang(user: User, verdict: str, run: SchedulerRun) -> list[permits.Answer]:
+    return permits.decide(user, verdict, Target.whole_gang(run.pk, GANG))
+
+
+# --- how many -----------------------------------------------------------------------------------
+
+
+def test_two_people_have_to_approve(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, terms=TWO)
+    first = say(operator, "approve", row)
+    assert (first.code, row.state) == ("recorded", "waiting")
+    assert first.message == "Approved, 1 of 2; one more person has to approve."
+    assert say(operator, "approve", row).code == "already"
+    second = say(second_operator, "approve", row)
+    assert (second.code, row.state) == ("accepted", "sent")
+    assert second.approved_by == ("olga", "otto")
+    assert [d.username for d in Decision.objects.all()] == ["olga", "otto"]
+
+
+def test_two_at_once_are_two(run: SchedulerRun, operator: User, second_operator: User) -> None:
+    row = waiting(run, terms=TWO)
+    barrier, codes = threading.Barrier(2), []
+
+    def click(user: User) -> None:
+        try:
+            barrier.wait(10)
+            (answer,) = permits.decide(user, "approve", Target.rows(run.pk, [row.pk]))
+            codes.append(answer.code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=click, args=(u,)) for u in (operator, second_operator)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    row.refresh_from_db()
+    assert sorted(codes) == ["accepted", "recorded"]
+    assert (row.state, len(row.approvals)) == ("sent", 2)
+
+
+def test_an_approval_is_taken_back_by_its_giver_alone(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, terms=TWO)
+    say(operator, "approve", row)
+    other = say(second_operator, "revoke", row)
+    assert (other.code, other.message) == (
+        "not_asked",
+        "There is no approval of yours to take back.",
+    )
+    assert say(operator, "revoke", row).code == "accepted"
+    assert row.approvals == []
+    verbs = list(AuditEntry.objects.order_by("pk").values_list("verb", flat=True))
+    assert verbs == ["approve", "revoke"]
+
+
+def test_taking_back_too_late_changes_nothing(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run)
+    say(operator, "approve", row)
+    say(operator, "revoke", row)
+    assert row.state == "waiting"
+    said = Decision.objects.get(verdict="revoke")
+    decision = PermitDecision(said.pk, row.uid, Verdict.REVOKE, "olga")
+    told(run, DecisionApplied(decision, False, "no longer waits", 5.0))
+    row.refresh_from_db()
+    assert (row.state, row.decision_user) == ("sent", "olga")
+
+
+# --- who ----------------------------------------------------------------------------------------
+
+
+def test_only_members_of_the_groups_may_decide(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    second_operator.groups.add(Group.objects.create(name="leads"))
+    row = waiting(run, terms=ApprovalTerms(groups=("leads", "admins")))
+    refused = say(operator, "approve", row)
+    assert (refused.code, refused.ok) == ("forbidden", False)
+    assert refused.message == "Only members of leads or admins may decide on default/p."
+    assert say(operator, "deny", row).code == "forbidden"
+    assert say(second_operator, "approve", row).ok
+
+
+def test_a_group_alone_is_not_the_permission(run: SchedulerRun, viewer: User) -> None:
+    viewer.groups.add(Group.objects.create(name="leads"))
+    row = waiting(run, terms=ApprovalTerms(groups=("leads",)))
+    assert say(viewer, "approve", row).code == "forbidden"
+
+
+def test_the_permission_may_come_from_the_group(run: SchedulerRun, viewer: User) -> None:
+    leads = Group.objects.create(name="leads")
+    leads.permissions.add(Permission.objects.get(codename="decide_waitingpod"))
+    viewer.groups.add(leads)
+    row = waiting(run, terms=ApprovalTerms(groups=("leads",)))
+    assert say(User.objects.get(pk=viewer.pk), "approve", row).ok
+
+
+def test_nobody_approves_their_own_request_where_the_terms_say_so(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run, requested_by="olga", terms=ApprovalTerms(requester_may_approve=False))
+    answer = say(operator, "approve", row)
+    assert (answer.code, answer.message) == (
+        "own_request",
+        "You asked for this pod yourself; somebody else has to approve it.",
+    )
+    assert Decision.objects.count() == 0
+    assert say(operator, "deny", row).ok  # to withdraw it
+
+
+def test_the_api_says_403_where_nothing_may_be_decided(
+    run: SchedulerRun, as_operator: Client
+) -> None:
+    row = waiting(run, terms=ApprovalTerms(groups=("leads",)))
+    answer = as_operator.post(
+        f"/api/runs/{run.pk}/waiting/decide",
+        {"pods": [row.pk], "verdict": "approve"},
+        content_type="application/json",
+    )
+    assert answer.status_code == 403
+    assert answer.json()["results"][0]["code"] == "forbidden"
+
+
+# --- gangs --------------------------------------------------------------------------------------
+
+
+def test_a_gangs_approval_covers_members_that_come_later(run: SchedulerRun, operator: User) -> None:
+    waiting(run, "a", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    later = waiting(run, "b", pod_group=GANG)
+    assert later.state == "sent"
+    assert later.approvals[0]["user"] == "olga"
+    assert later.approvals[0]["gang"]
+    assert Decision.objects.filter(waiting_pod=later, gang=True).count() == 1
+
+
+def test_until_it_is_complete(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run, "a", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    told(run, resolved(row.cycle, "a", pod_group=GANG))
+    assert GangApproval.objects.get().state == "complete"
+    assert waiting(run, "b", pod_group=GANG).state == "waiting"
+
+
+def test_a_gang_that_was_given_up_asks_anew(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run, "a", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    told(run, resolved(row.cycle, "a", outcome="timed_out", pod_group=GANG))
+    assert GangApproval.objects.get().state == "ended"
+    assert waiting(run, "a", pod_group=GANG, since=NOW + 60).state == "waiting"
+
+
+def test_a_gangs_approval_is_taken_back(run: SchedulerRun, operator: User) -> None:
+    waiting(run, "a", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    (answer,) = say_of_gang(operator, "revoke", run)
+    assert answer.code == "accepted"
+    assert GangApproval.objects.get().state == "revoked"
+    assert waiting(run, "b", pod_group=GANG).state == "waiting"
+
+
+def test_a_later_member_of_the_approver_is_not_covered(run: SchedulerRun, operator: User) -> None:
+    terms = ApprovalTerms(requester_may_approve=False)
+    waiting(run, "a", pod_group=GANG, terms=terms)
+    say_of_gang(operator, "approve", run)
+    own = waiting(run, "b", pod_group=GANG, requested_by="olga", terms=terms)
+    assert own.state == "waiting"
+
+
+def test_who_lost_the_right_covers_nobody(run: SchedulerRun, operator: User) -> None:
+    waiting(run, "a", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    operator.user_permissions.clear()
+    assert waiting(run, "b", pod_group=GANG).state == "waiting"
+
+
+def test_an_approved_gang_that_still_waits_can_be_denied(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, "a", pod_group=GANG)
+    say(operator, "approve", row)
+    assert say(second_operator, "deny", row).code == "conflict"
+    said = Decision.objects.get()
+    decision = PermitDecision(said.pk, row.uid, Verdict.APPROVE, "olga")
+    told(run, DecisionApplied(decision, True, "it counts with the others", 5.0))
+    row.refresh_from_db()
+    assert say(second_operator, "deny", row).code == "accepted"
+    assert row.decision_verdict == "deny"
+
+
+def test_one_members_deadline_is_the_gangs(run: SchedulerRun, operator: User) -> None:
+    waiting(run, "a", pod_group=GANG, deadline=100.0)
+    row = waiting(run, "b", pod_group=GANG, deadline=900.0)
+    (answer,) = permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]), now=200.0)
+    assert answer.code == "too_late"
+
+
+def test_an_action_on_a_gang_is_settled_when_every_member_is(
+    run: SchedulerRun, operator: User
+) -> None:
+    for name in "ab":
+        waiting(run, name, pod_group=GANG)
+    say_of_gang(operator, "deny", run)
+    first, second = Decision.objects.order_by("pk")
+    words = [
+        PermitDecision(said.pk, said.waiting_pod.uid, Verdict.DENY, "olga")
+        for said in (first, second)
+    ]
+    told(run, DecisionApplied(words[0], True, "denied", 5.0))
+    assert AuditEntry.objects.get().outcome == "sent"
+    told(run, DecisionApplied(words[1], False, "it was deleted", 5.0))
+    entry = AuditEntry.objects.get()
+    assert entry.outcome == "applied"
+    assert entry.message == "denied (1 of 2 pods; another one: it was deleted)"
+
+
+# --- what outlives what -------------------------------------------------------------------------
+
+
+def test_an_approved_pod_that_is_not_bound_yet_is_restored(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run)
+    say(operator, "approve", row)
+    told(run, resolved(row.cycle, let_go=True))
+    assert [(w.name, w.state, w.unbound) for w in permits.open_waiting(run.pk)] == [
+        ("p", "allowed", True)
+    ]
+    told(run, binding(row.cycle))
+    assert permits.open_waiting(run.pk) == []
+
+
+def test_a_wait_that_is_taken_up_again_keeps_its_row_and_its_decision(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run)
+    say(operator, "approve", row)
+    told(run, resolved(row.cycle, let_go=True))
+    told(run, wait(7))
+    again = WaitingPod.objects.get()
+    assert (again.pk, again.state, again.decision_user) == (row.pk, "sent", "olga")
+    told(run, resolved(7, outcome="broken", message="its node is gone"))
+    again.refresh_from_db()
+    assert (again.state, again.unbound) == ("broken", False)
+
+
+def test_no_word_goes_to_another_pod_of_the_same_name(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run)
+    say(operator, "approve", row)
+    told(run, resolved(row.cycle, outcome="removed"))
+    told(run, wait(8, pod=type(wait().pod)("another-uid", "default", "p"), since=NOW + 1))
+    other = WaitingPod.objects.get(uid="another-uid")
+    assert (other.state, other.approvals) == ("waiting", [])
+    inbox = DatabasePermitInbox(run.pk)
+    assert inbox.look() == 0
+
+
+def test_the_inbox_has_heard_everything_up_to_its_look_under_the_lock(run: SchedulerRun) -> None:
+    RunState.objects.update_or_create(run=run, defaults={"clock_at": None})
+    inbox = DatabasePermitInbox(run.pk)
+    assert inbox.heard_until(5.0) == float("-inf")
+    inbox.look(confirm=True)
+    assert inbox.heard_until(5.0) > 1_000_000.0
+
+
+# --- what people see ----------------------------------------------------------------------------
+
+
+def test_what_there_is_to_know_before_the_click(
+    run: SchedulerRun, operator: User, as_operator: Client
+) -> None:
+    use = {"cpu": NodeUse(4000, 1000, 1500)}
+    row = waiting(run, "a", pod_group=GANG, node_use=use, terms=TWO, gang_uid="g-uid")
+    waiting(run, "b", pod_group=GANG, node_use={"cpu": NodeUse(4000, 1500, 2000)})
+    waiting(run, "rival", node_use=use)
+    say(operator, "approve", row)
+    found = as_operator.get(f"/api/runs/{run.pk}/waiting/{row.pk}").json()
+    assert found["may"] == {"approve": False, "deny": True, "revoke": True, "why": ""}
+    assert [said["user"] for said in found["said"]] == ["olga"]
+    assert found["gang"]["uid"] == "g-uid"
+    assert found["gang"]["requests"] == {"cpu": 1000}
+    assert found["nodes"][0]["use"] == {"cpu": [4000, 1000, 2000]}
+    assert [other["pod"] for other in found["rivals"]["waiting"]] == ["default/rival"]
+    gangs = as_operator.get(f"/api/runs/{run.pk}/waiting/gangs").json()["gangs"]
+    assert [(gang["pod_group"], gang["members"]) for gang in gangs] == [(GANG, 2)]
+
+
+def test_a_wait_that_is_not_there(run: SchedulerRun, as_operator: Client) -> None:
+    answer = as_operator.get(f"/api/runs/{run.pk}/waiting/99")
+    assert (answer.status_code, answer.json()) == (
+        404,
+        {"error": "There is no such wait in this run."},
+    )
