@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
@@ -53,7 +54,7 @@ def api_view(*methods: str, permission: str = "") -> Callable[[View], View]:
             except SchedulerRun.DoesNotExist:
                 return JsonResponse({"error": "There is no such run."}, status=404)
             except SchedulingCycle.DoesNotExist:
-                return JsonResponse({"error": "There is no such cycle in this run."}, status=404)
+                return JsonResponse({"error": _no_such_cycle()}, status=404)
             except WaitingPod.DoesNotExist:
                 return JsonResponse({"error": "There is no such wait in this run."}, status=404)
 
@@ -164,3 +165,8 @@ def _has_nul(value: Any) -> bool:
 
 def _short(text: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
+
+
+def _no_such_cycle() -> str:
+    kept = f"{settings.KUBESCHED_CYCLES_KEPT:,}"
+    return f"There is no such cycle in this run, or it is no longer kept: the latest {kept} are."

@@ -1,7 +1,8 @@
-"""What is thrown away: whole matrices of older cycles, samples of older seconds.
+"""What is thrown away: matrices and rows of older cycles, samples of older seconds, and writes to a
+sandbox that no restart needs.
 
 Small batches, each in a transaction of its own, so that nobody waits long for the database.
-Cycle, waiting and audit rows stay.
+Waiting and audit rows stay.
 """
 
 from __future__ import annotations
@@ -10,11 +11,24 @@ import time
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
-from dashboard.models import CycleMatrix, NodeNames, SchedulerRun, SecondSample
+from dashboard import bulk, frames
+from dashboard.models import (
+    CycleMatrix,
+    NodeNames,
+    RunListing,
+    Sandbox,
+    SandboxSnapshot,
+    SandboxWrite,
+    SchedulerRun,
+    SchedulingCycle,
+    SecondSample,
+)
 
 BATCH: Final = 200
+#: Of rows without much in them.
+LARGE_BATCH: Final = 1_000
 SAMPLE_SECONDS: Final = 24 * 3600
 
 
@@ -26,6 +40,54 @@ def prune_matrices(run_id: int, limit: int = BATCH, keep: int | None = None) -> 
         run=run_id, pin=CycleMatrix.Pin.LATEST, sequence__lte=last - keep
     )
     return _delete(old.order_by("sequence"), limit)
+
+
+def prune_cycles(run_id: int, limit: int = LARGE_BATCH, keep: int | None = None) -> int:
+    """Delete at most ``limit`` rows of cycles that are not among the latest ``keep``; those whose
+    matrix is pinned stay with it."""
+    keep = settings.KUBESCHED_CYCLES_KEPT if keep is None else keep
+    last = SchedulerRun.objects.values_list("last_sequence", flat=True).get(pk=run_id)
+    old = SchedulingCycle.objects.filter(run=run_id, sequence__lte=last - keep)
+    old = old.exclude(Exists(CycleMatrix.objects.filter(cycle=OuterRef("pk"))))
+    ids = list(old.order_by("sequence").values_list("pk", flat=True)[:limit])
+    with bulk.write_turn():
+        bulk.delete(SchedulingCycle, ids)
+    return len(ids)
+
+
+def release_matrices(run_id: int) -> int:
+    """Keep the last failed attempt of a pod that has left the queue no longer than its neighbours:
+    it has a node by now, or is gone. How many there were."""
+    listing = RunListing.objects.filter(run=run_id, topic=RunListing.Topic.QUEUES).first()
+    if listing is None:
+        return 0
+    told = frames.unpack(bytes(listing.blob))
+    queued = {row["uid"] for name in frames.QUEUES for row in told[name]}
+    pinned = CycleMatrix.objects.filter(run=run_id, pin=CycleMatrix.Pin.LAST_FAILED)
+    # An attempt that the listing has not seen yet may have put its pod back since.
+    seen = pinned.filter(cycle__commit_seq__lt=listing.commit_seq)
+    gone = [pk for pk, uid in seen.values_list("pk", "pod_uid") if uid not in queued]
+    for start in range(0, len(gone), BATCH):
+        rows = CycleMatrix.objects.filter(pk__in=gone[start : start + BATCH])
+        rows.update(pin=CycleMatrix.Pin.LATEST)
+    return len(gone)
+
+
+def prune_writes(cluster_id: int, limit: int = LARGE_BATCH, keep: int | None = None) -> int:
+    """Delete at most ``limit`` writes that are not among the latest ``keep`` of a sandbox, and that
+    the older one of its snapshots holds already."""
+    keep = settings.KUBESCHED_WRITES_KEPT if keep is None else keep
+    snapshots = SandboxSnapshot.objects.filter(cluster=cluster_id).order_by("-resource_version")
+    versions = list(snapshots.values_list("resource_version", flat=True)[:2])
+    if len(versions) < 2:
+        return 0
+    newest = Sandbox.objects.values_list("resource_version", flat=True).get(pk=cluster_id)
+    until = min(versions[1], newest - keep)
+    old = SandboxWrite.objects.filter(cluster=cluster_id, resource_version__lte=until)
+    ids = list(old.order_by("resource_version").values_list("pk", flat=True)[:limit])
+    with bulk.write_turn():
+        bulk.delete(SandboxWrite, ids)
+    return len(ids)
 
 
 def prune_samples(run_id: int, now: float, limit: int = BATCH) -> int:
@@ -45,9 +107,15 @@ def prune(now: float | None = None) -> int:
     now = time.time() if now is None else now
     gone = 0
     for run_id in SchedulerRun.objects.values_list("pk", flat=True):
+        release_matrices(run_id)
         while count := prune_matrices(run_id):
             gone += count
+        while count := prune_cycles(run_id):
+            gone += count
         while count := prune_samples(run_id, now):
+            gone += count
+    for cluster_id in Sandbox.objects.values_list("pk", flat=True):
+        while count := prune_writes(cluster_id):
             gone += count
     return gone + prune_node_names()
 

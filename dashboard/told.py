@@ -44,9 +44,13 @@ class Told:
     def drop_matrix(self) -> None:
         """Let go of the record's arrays; everything else stays."""
         if isinstance(self.record, CycleRecord):
-            # What is not worked out yet would hold on to the same arrays.
-            len(self.record.best), len(self.record.rejections)
-            self.record = replace(self.record, matrix=None)
+            self.record = replace(
+                self.record,
+                matrix=None,
+                # What is not worked out yet would hold on to the same arrays.
+                best=tuple(self.record.best),
+                rejections=tuple(self.record.rejections),
+            )
             self.dropped = True
 
 

@@ -67,6 +67,9 @@ CSRF_TRUSTED_ORIGINS = read(env.list, "CSRF_TRUSTED_ORIGINS", default=[])
 # --- KubeSched's own ------------------------------------------------------------------------
 # Cycles whose whole node x plugin matrix is kept; older ones keep counts and the best 20 nodes.
 KUBESCHED_MATRIX_CYCLES = read_positive(env, "KUBESCHED_MATRIX_CYCLES", 500)
+# Cycles of a run whose row is kept, and writes to a sandbox beyond those that a restart needs.
+KUBESCHED_CYCLES_KEPT = read_positive(env, "KUBESCHED_CYCLES_KEPT", 200_000)
+KUBESCHED_WRITES_KEPT = read_positive(env, "KUBESCHED_WRITES_KEPT", 100_000)
 # Rows that the recorder holds before the scheduler waits for it (back-pressure).
 KUBESCHED_RECORDER_QUEUE = read_positive(env, "KUBESCHED_RECORDER_QUEUE", 5000)
 # Frames per second that one page gets at most, whatever the load.

@@ -62,6 +62,7 @@ class GroupCommit:
         self._waiting: deque[_Waiting] = deque()
         self._last: Future[None] | None = None
         self._closed = False
+        self._last_fault = ""
         self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
         self._thread.start()
 
@@ -130,12 +131,20 @@ class GroupCommit:
         try:
             self._journal.append(writes)
         except Exception as error:
-            log.exception("the journal of the sandbox failed; %d writes are refused", len(writes))
+            self._tell(error, len(writes))
             self._refuse(batch, unavailable(f"the sandbox cannot keep its writes: {error}"))
             return
+        self._last_fault = ""
         self._committed(writes)
         for waiting in batch:
             waiting.done.set_result(None)
+
+    def _tell(self, error: Exception, writes: int) -> None:
+        """With its traceback once; the same again while it lasts in one line."""
+        fault = repr(error)
+        words = "the journal of the sandbox failed; %d writes are refused: %s"
+        log.error(words, writes, fault, exc_info=fault != self._last_fault)
+        self._last_fault = fault
 
     def _refuse(self, batch: Sequence[_Waiting], error: ApiError) -> None:
         with self._changed:

@@ -462,7 +462,7 @@ def test_other_methods_and_other_paths(run: SchedulerRun, as_operator: Client) -
         answer = as_operator.get(path)
         assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
     assert as_operator.get(url(run, "cycles/99")).json()["error"] == (
-        "There is no such cycle in this run."
+        "There is no such cycle in this run, or it is no longer kept: the latest 200,000 are."
     )
     assert as_operator.get(url(run, "cycles/latest/matrix")).status_code == 204
 

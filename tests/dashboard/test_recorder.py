@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 
 from dashboard import best_nodes, leases, matrices, permits, retention
 from dashboard.leases import Fence
@@ -19,15 +20,19 @@ from dashboard.models import (
     NodeNames,
     RunListing,
     RunState,
+    Sandbox,
+    SandboxSnapshot,
+    SandboxWrite,
     SchedulerRun,
     SchedulingCycle,
     SecondSample,
     WaitingPod,
 )
 from dashboard.permits import Target
-from dashboard.recorder import Recorder
+from dashboard.recorder import BATCH_MATRICES, IDLE_MATRICES, Recorder
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
+from scheduler_core.observers import ObserverSet
 from scheduler_core.records import PermitDecision, QueueDepths, Verdict
 from tests.dashboard.factory import (
     NOW,
@@ -351,6 +356,97 @@ def test_the_recorder_keeps_to_the_setting(
     assert sorted(pins(run)) == [26, 27, 28, 29, 30]
 
 
+def test_rows_of_old_cycles_go_unless_their_matrix_is_pinned(
+    run: SchedulerRun, make_recorder: Make, settings: Any
+) -> None:
+    settings.KUBESCHED_MATRIX_CYCLES = 2
+    recorder = make_recorder(run)
+    recorder.cycle_finished(cycle(1, "w", "waiting", matrix=matrix()))
+    for sequence in range(2, 11):
+        recorder.cycle_finished(cycle(sequence, f"p{sequence}", matrix=matrix()))
+    assert recorder.close()
+    while retention.prune_matrices(run.pk):
+        pass
+    assert retention.prune_cycles(run.pk, limit=3, keep=4) == 3
+    assert retention.prune_cycles(run.pk, keep=4) == 2
+    assert retention.prune_cycles(run.pk, keep=4) == 0
+    left = SchedulingCycle.objects.filter(run=run).values_list("sequence", flat=True)
+    assert list(left) == [1, 7, 8, 9, 10]
+
+
+def test_the_last_failed_attempt_of_a_pod_that_left_the_queue_is_released(
+    run: SchedulerRun, make_recorder: Make
+) -> None:
+    recorder = make_recorder(run)
+    for sequence, name in enumerate(("q0", "gone"), 1):
+        recorder.cycle_finished(cycle(sequence, name, "unschedulable", matrix=matrix()))
+    assert recorder.flush()
+    recorder.queues_listed(listing(1))
+    assert recorder.flush()
+    recorder.cycle_finished(cycle(3, "later", "unschedulable", matrix=matrix()))
+    assert recorder.flush()
+    assert retention.release_matrices(run.pk) == 1
+    assert pins(run) == {1: "last_failed", 2: "latest", 3: "last_failed"}
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "keep", "left"),
+    [
+        pytest.param((), 1, range(1, 11), id="no snapshot: a restart needs all"),
+        pytest.param((9,), 1, range(1, 11), id="one snapshot: the next one is to be trusted first"),
+        pytest.param((6, 9), 1, range(7, 11), id="up to the older of two"),
+        pytest.param((6, 9), 8, range(3, 11), id="as many as the setting says"),
+    ],
+)
+def test_writes_that_no_restart_needs_go(
+    run: SchedulerRun, snapshots: tuple[int, ...], keep: int, left: range
+) -> None:
+    cluster = run.cluster
+    Sandbox.objects.create(cluster=cluster, resource_version=10)
+    for version in range(1, 11):
+        SandboxWrite.objects.create(cluster=cluster, resource_version=version, at=0.0)
+    for version in snapshots:
+        SandboxSnapshot.objects.create(cluster=cluster, resource_version=version, blob=b"")
+    while retention.prune_writes(cluster.pk, limit=2, keep=keep):
+        pass
+    found = SandboxWrite.objects.values_list("resource_version", flat=True)
+    assert sorted(found) == list(left)
+
+
+def test_a_batch_is_a_handful_of_statements_however_many_rows(run: SchedulerRun) -> None:
+    writer = BatchWriter(run.pk)
+    asked = []
+    for first in (1, 1001):
+        told = [Told(cycle(number, f"p{number}"), 5) for number in range(first, first + 500)]
+        told += [Told(binding(number), 5) for number in range(first, first + 500)]
+        told += [Told(binding(number - 500), 5) for number in range(501, 1001) if first > 1]
+        with CaptureQueriesContext(connection) as queries:
+            writer.write(Batch(f"x:{first}", told, second=5))
+        asked.append(len(queries))
+    assert asked[1] <= 60
+
+
+def test_under_load_few_matrices_are_compressed_and_the_rest_follow(
+    run: SchedulerRun, make_recorder: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[int] = []
+    write = BatchWriter.write
+
+    def counted(self: BatchWriter, batch: Batch) -> Any:
+        stored.append(len(batch.stored_matrices))
+        return write(self, batch)
+
+    monkeypatch.setattr(BatchWriter, "write", counted)
+    recorder = make_recorder(run, start=False)
+    for sequence in range(1, 101):
+        recorder.cycle_finished(cycle(sequence, f"p{sequence}", matrix=matrix()))
+    recorder.start()
+    assert recorder.close()
+    assert stored[0] == BATCH_MATRICES
+    assert max(stored) <= IDLE_MATRICES
+    assert len(pins(run)) == 100
+
+
 def test_samples_of_yesterday_go(run: SchedulerRun) -> None:
     for second in (0, 100_000, 200_000):
         SecondSample.objects.create(run=run, second=second, commit_seq=1)
@@ -555,6 +651,18 @@ def test_a_recorder_that_dies_ends_the_run_rather_than_stop_its_scheduler(
     assert told == ["its recorder failed: RuntimeError('a bug')"]
 
 
+def test_a_recorder_that_is_told_nothing_more_ends_its_run(
+    run: SchedulerRun, make_recorder: Make
+) -> None:
+    told: list[str] = []
+    recorder = make_recorder(run, on_failed=told.append)
+    observers = ObserverSet([recorder])
+    observers.tell("cycle_finished", None, "one argument too many")
+    assert told[0].startswith("its recorder failed: TypeError(")
+    assert not observers.wants("cycle_finished")
+    assert recorder.fenced
+
+
 def test_matrices_that_cannot_be_pruned_are_tried_again(
     run: SchedulerRun, make_recorder: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -569,7 +677,10 @@ def test_matrices_that_cannot_be_pruned_are_tried_again(
 
 
 def test_one_bad_record_does_not_hold_up_the_rest(
-    run: SchedulerRun, make_recorder: Make, caplog: pytest.LogCaptureFixture
+    run: SchedulerRun,
+    make_recorder: Make,
+    published: FakePublisher,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     recorder = make_recorder(run, start=False)
     recorder.cycle_finished(cycle(1))
@@ -578,7 +689,11 @@ def test_one_bad_record_does_not_hold_up_the_rest(
     recorder.start()
     assert recorder.flush()
     assert list(SchedulingCycle.objects.values_list("sequence", flat=True)) == [1, 3]
-    assert "given up" in caplog.text
+    assert "given up: CycleRecord of cycle 2 of default/p" in caplog.text
+    assert recorder.rows_refused == 1
+    run.refresh_from_db()
+    assert run.rows_refused == 1
+    assert published.of("overview")[-1]["recorder"]["rows_refused"] == 1
 
 
 def test_it_gives_up_at_the_end_and_says_how_much_is_lost(

@@ -77,8 +77,9 @@ function depthsInWords(rows) {
 }
 
 function showRecorder(recorder) {
-  const { matrices_dropped: dropped = 0, back_pressure_seconds: waited = 0, queued = 0 } = recorder ?? {};
+  const { matrices_dropped: dropped = 0, back_pressure_seconds: waited = 0, queued = 0, rows_refused: refused = 0 } = recorder ?? {};
   const words = [];
+  if (refused) words.push(`the database refused ${plural(refused, "row")}: the worker's log names them`);
   if (dropped) words.push(`${plural(dropped, "matrix", "matrices")} dropped under load`);
   if (waited >= 0.1) words.push(`the scheduler waited ${waited.toFixed(1)} s for the recorder (back-pressure)`);
   if (words.length === 0) {
@@ -86,7 +87,7 @@ function showRecorder(recorder) {
     return;
   }
   const queue = queued ? `; ${plural(queued, "row")} still to be written` : "";
-  notices.set("recorder", { text: `${sentence(words.join("; "))}${queue}. Decisions themselves are never dropped.` });
+  notices.set("recorder", { text: `${sentence(words.join("; "))}${queue}.${refused ? "" : " Decisions themselves are never dropped."}` });
 }
 
 function sentence(words) {
