@@ -115,8 +115,10 @@ class RunConsumer(AsyncWebsocketConsumer):
                     break
                 await self._tell(message)
             delay = None if self._outbox is None else self._outbox.delay(loop.time())
-            if delay is not None and self._timer is None:
-                self._timer = loop.call_later(delay, self._on_timer)
+            # Set anew: what came last may be due before what the timer was set for.
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None if delay is None else loop.call_later(delay, self._on_timer)
 
     async def _tell(self, message: bytes | str) -> None:
         try:

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from dashboard import frames, groups, heatmap, merging
 
+#: Seconds between two frames of a topic, where that is more than the browser's own pace: counters
+#: and charts of seconds must not take the place of decisions, which people wait for.
+PACES: Final = {groups.OVERVIEW: 1.0}
+
 
 @dataclass(slots=True)
 class _Box:
+    pace: float = 0.0
     pending: frames.Frame | bytes | None = None
     in_flight: int | None = None
+    next_at: float = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        return self.pending is not None and self.in_flight is None
 
 
 class Outbox:
@@ -26,7 +36,7 @@ class Outbox:
 
     def __init__(self, topics: Iterable[str], interval: float) -> None:
         self._interval = interval
-        self._boxes = {topic: _Box() for topic in topics}
+        self._boxes = {topic: _Box(PACES.get(topic, 0.0)) for topic in topics}
         self._next_at = 0.0
         #: The heatmap that the browser draws, and the one that is on its way there.
         self._drawn: heatmap.Heatmap | None = None
@@ -51,29 +61,32 @@ class Outbox:
 
     def delay(self, now: float) -> float | None:
         """Seconds until ``take`` has something; None: not before an ack or an offer."""
-        if self._ready() is None:
+        times = [box.next_at for box in self._boxes.values() if box.is_ready]
+        if not times:
             return None
-        return max(0.0, self._next_at - now)
+        return max(0.0, self._next_at - now, min(times) - now)
 
     def take(self, now: float) -> str | bytes | None:
         """The next message, text or bytes, or None where ``delay`` is not 0."""
         if now < self._next_at:
             return None
-        topic = self._ready()
+        topic = self._ready(now)
         if topic is None:
             return None
         # The topic goes to the end of the line, so that a busy one does not starve the others.
         box = self._boxes.pop(topic)
         self._boxes[topic] = box
         frame, box.pending = box.pending, None
-        self._next_at = now + self._interval
+        # A moment that was not used may be used once: two topics that come together both go out.
+        self._next_at = max(self._next_at, now - self._interval) + self._interval
+        box.next_at = now + box.pace
         if isinstance(frame, bytes):
             return self._matrix(box, frame)
         return self._json(box, frame)
 
-    def _ready(self) -> str | None:
+    def _ready(self, now: float) -> str | None:
         for topic, box in self._boxes.items():
-            if box.pending is not None and box.in_flight is None:
+            if box.is_ready and box.next_at <= now:
                 return topic
         return None
 

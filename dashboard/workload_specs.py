@@ -1,6 +1,7 @@
 """What happens in a sandbox, as JSON on its row, and the workload that such a specification makes.
 
-``{"kind": "demo"}``, ``{"kind": "synthetic", "preset": "small"}``,
+``{"kind": "demo"}``, ``{"kind": "synthetic", "preset": "small"}`` (instead of a name also an object
+with the fields of ``synthetic.Preset``: ``{"name": "mine", "nodes": 50, "arrivals": 200}``),
 ``{"kind": "trace", "fit": 300}`` (the trace itself is in ``SandboxTrace``), or ``{}`` for nothing.
 """
 

@@ -8,9 +8,14 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from scripts.measure import heatmap, lists, start
+from scripts.measure import heatmap, lists, picture, start
 
-MEASUREMENTS = {"heatmap": heatmap, "lists": lists, "start": start}
+MEASUREMENTS = {
+    "heatmap": heatmap,
+    "lists": lists,
+    "picture": picture,
+    "start": start,
+}
 
 
 def main() -> None:

@@ -86,23 +86,61 @@ def test_a_topic_that_was_not_asked_for_is_not_sent() -> None:
 
 
 def test_ten_frames_a_second_over_all_topics() -> None:
-    topics = ["overview", "queues", "run"]
+    topics = ["queues", "run"]
     box = Outbox(topics, interval=0.1)
     sent: list[tuple[float, str]] = []
     for step in range(1000):
         now = step / 1000
         for topic in topics:
-            box.offer(
-                topic,
-                state(topic, step) | {"from": 0, "throughput": [], "depths": [], "usage": None},
-            )
+            box.offer(topic, state(topic, step))
         message = box.take(now)
         if message is not None:
             frame = frame_of(message)
             sent.append((now, frame["type"]))
             box.ack(frame["type"], frame["seq"])
     assert len(sent) == 10
-    assert [topic for _, topic in sent[:6]] == topics * 2
+    assert [topic for _, topic in sent[:6]] == topics * 3
+
+
+def test_counters_leave_room_for_decisions() -> None:
+    box = Outbox(["overview", "cycles"], interval=0.1)
+    sent: list[str] = []
+    for step in range(1000):
+        counters = {"from": 0, "throughput": [], "depths": [], "usage": None}
+        box.offer("overview", state("overview", step) | counters)
+        box.offer("cycles", cycles(step, step + 1))
+        message = box.take(step / 1000)
+        if message is not None:
+            frame = frame_of(message)
+            sent.append(frame["type"])
+            box.ack(frame["type"], frame["seq"])
+    assert (sent.count("overview"), sent.count("cycles")) == (1, 9)
+
+
+def test_two_topics_that_come_together_after_a_pause_go_out_together() -> None:
+    box = Outbox(["queues", "run"], interval=0.1)
+    for seq, now in ((1, 0.0), (2, 0.5)):
+        box.offer("queues", state("queues", seq))
+        box.offer("run", state("run", seq))
+        assert box.take(now) is not None
+        assert (box.take(now) is not None) is (now > 0)
+        assert box.take(now) is None
+        assert box.take(now + 0.1) is not None or now > 0
+        for topic in ("queues", "run"):
+            box.ack(topic, seq)
+
+
+def test_it_comes_back_for_a_topic_that_has_its_own_pace() -> None:
+    box = Outbox(["overview", "queues"], interval=0.1)
+    counters = {"from": 0, "throughput": [], "depths": [], "usage": None}
+    box.offer("overview", state("overview", 1) | counters)
+    box.take(0.0)
+    box.ack("overview", 1)
+    box.offer("overview", state("overview", 2) | counters)
+    assert box.take(0.2) is None
+    assert box.delay(0.2) == pytest.approx(0.8)
+    box.offer("queues", state("queues", 2))
+    assert box.delay(0.2) == 0.0
 
 
 def test_it_says_when_to_come_back() -> None:
