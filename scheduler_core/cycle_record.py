@@ -90,7 +90,9 @@ class BestNodes(Deferred[NodeScores]):
     __slots__ = ("_chosen", "_columns", "_names", "_rows")
 
     def __init__(self, columns: ScoreColumns, names: Sequence[str], chosen: int) -> None:
-        super().__init__(lambda: best_nodes(columns, names, self._best_rows()))
+        # No closure over self: such a cycle would keep each record's columns until the next
+        # collection of garbage.
+        super().__init__(lambda: best_nodes(columns, names, best_rows(columns, chosen, BEST_NODES)))
         self._columns = columns
         self._names = names
         self._chosen = chosen

@@ -214,7 +214,7 @@ def test_a_decision_given_while_the_worker_is_down_counts(mortal: Product, crash
         "select outcome from dashboard_auditentry where run_id = ? and verb = 'approve'",
         crashing.id,
     )
-    assert [entry["outcome"] for entry in audit] == ["applied"] * 3
+    assert [entry["outcome"] for entry in audit] == ["applied"]
     assert held(mortal, crashing, "green") == others
     check_bindings(mortal, crashing)
     check_cycles(mortal, crashing)
