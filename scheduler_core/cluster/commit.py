@@ -130,7 +130,7 @@ class GroupCommit:
         writes = [write for waiting in batch for write in waiting.writes]
         try:
             self._journal.append(writes)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
             self._tell(error, len(writes))
             self._refuse(batch, unavailable(f"the sandbox cannot keep its writes: {error}"))
             return
