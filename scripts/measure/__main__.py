@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from scripts.measure import heatmap, lists, picture, start
+from scripts.measure import heatmap, lists, picture, soak, start
 
 MEASUREMENTS = {
     "heatmap": heatmap,
     "lists": lists,
     "picture": picture,
+    "soak": soak,
     "start": start,
 }
 
