@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 log = logging.getLogger(__name__)
 
-#: Threads of the binding pool. They wait for the API server most of the time.
-DEFAULT_THREADS = 64
+#: Threads of the binding pool, made as they are needed. They wait for the API server most of the
+#: time: 64 of them bound 400 pods a second where an answer took 160 ms, and decisions ran ahead.
+DEFAULT_THREADS = 256
 
 
 class InlineExecutor:
