@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -14,7 +15,9 @@ from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.db import DatabaseError
+from django.utils.crypto import constant_time_compare
 
 from dashboard import commits, groups, heard
 from dashboard.heard import Heard
@@ -140,8 +143,11 @@ class RunConsumer(AsyncWebsocketConsumer):
         )
 
     async def _look(self, run_id: int, topics: list[str]) -> None:
-        """Close where frames were lost, or where the run is gone."""
+        """Close where frames were lost, the run is gone, or the person has logged out."""
         try:
+            if not await _is_logged_in(self.scope):
+                await self._leave(NOT_LOGGED_IN)
+                return
             marks = await database_sync_to_async(heard.marks)(run_id, topics)
         except SchedulerRun.DoesNotExist:
             await self._leave(NOT_FOUND)
@@ -176,6 +182,21 @@ def _topics(query_string: bytes) -> list[str] | None:
     if not topics or any(topic not in groups.TOPICS for topic in topics):
         return None
     return topics
+
+
+@database_sync_to_async
+def _is_logged_in(scope: dict[str, Any]) -> bool:
+    """Whether the session that opened the socket is still one of this person: not logged out, not
+    expired, password and account as they were. The scope's own session is what it was then."""
+    opened, user = scope.get("session"), scope["user"]
+    key = getattr(opened, "session_key", None)
+    if key is None:
+        return True  # not opened by a browser's session
+    now = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    account = get_user_model().objects.filter(pk=user.pk, is_active=True).first()
+    if account is None or now.get(SESSION_KEY) != str(user.pk):
+        return False
+    return constant_time_compare(now.get(HASH_SESSION_KEY, ""), account.get_session_auth_hash())
 
 
 @database_sync_to_async

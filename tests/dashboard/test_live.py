@@ -18,6 +18,7 @@ from channels.layers import channel_layers
 from channels.testing import WebsocketCommunicator
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.test import Client
 
 from dashboard import consumers, heatmap, permits, selectors
@@ -334,6 +335,38 @@ async def test_a_page_whose_frames_are_lost_is_sent_away_to_come_back(
         await record(deaf, lambda: deaf.cycle_finished(cycle(1)))
         end = await socket.receive_output(timeout=10)
     assert (end["type"], end["code"]) == ("websocket.close", consumers.TRY_AGAIN)
+
+
+def log_out(user: User) -> None:
+    """Of every browser."""
+    Session.objects.all().delete()
+
+
+def lock_out(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        pytest.param(log_out, id="logged out"),
+        pytest.param(lock_out, id="account closed"),
+    ],
+)
+async def test_a_socket_does_not_outlive_its_login(
+    run: SchedulerRun,
+    viewer: User,
+    layer: None,
+    monkeypatch: pytest.MonkeyPatch,
+    leave: Callable[[User], None],
+) -> None:
+    monkeypatch.setattr(consumers, "BEAT_SECONDS", 0.05)
+    async with browser(run.pk, "run", viewer) as socket:
+        await opened(socket)
+        assert await socket.receive_nothing(timeout=0.3)
+        await sync_to_async(leave)(viewer)
+        end = await socket.receive_output(timeout=10)
+    assert (end["type"], end["code"]) == ("websocket.close", consumers.NOT_LOGGED_IN)
 
 
 def test_the_pace_is_kept_and_nothing_is_lost() -> None:
