@@ -1,4 +1,5 @@
 /** Approve or deny a pod, a gang or a selection: asks for the comment, sends, says when it was too late. */
+import { factsInWords } from "./approval_words.js";
 import { count, plural } from "./format.js";
 import { parts, setHidden, setText } from "./lib/dom.js";
 import { resultInWords } from "./waiting_words.js";
@@ -32,6 +33,7 @@ export class DecideDialog {
       verdict,
       targets: [{ pods: [row.id] }],
       ids: [row.id],
+      facts: row.id,
       title: `${approve ? "Approve" : "Deny"} ${row.pod}?`,
       text: approve
         ? `It holds ${row.node} and is bound there once every plugin has allowed it.`
@@ -46,6 +48,7 @@ export class DecideDialog {
       verdict,
       targets: [{ pod_group: gang.name }],
       ids: gang.rows.map((row) => row.id),
+      facts: gang.rows[0]?.id,
       title: `${approve ? "Approve" : "Deny"} the gang ${gang.name}?`,
       text: approve
         ? `All ${pods} that wait are approved.${gang.waiting < gang.minMember ? ` ${gang.minMember - gang.waiting} more must still find a node before any is bound.` : ""}`
@@ -84,8 +87,21 @@ export class DecideDialog {
     setHidden(confirm, false);
     setText(cancel, "Cancel");
     this.#fail("");
+    this.#showFacts(request);
     this.#dialog.showModal();
     (approve ? confirm : comment).focus();
+  }
+
+  /** What there is to know comes a moment later; deciding does not wait for it. */
+  async #showFacts(request) {
+    const { facts } = this.#parts;
+    facts.replaceChildren();
+    setHidden(facts, true);
+    if (!request.facts) return;
+    const found = await this.#api.get(`waiting/${request.facts}`).catch(() => null);
+    if (found === null || this.#request !== request) return;
+    facts.replaceChildren(...factsInWords(found).map(line));
+    setHidden(facts, false);
   }
 
   async #submit() {
@@ -158,6 +174,12 @@ export class DecideDialog {
     setText(this.#parts.error, text);
     setHidden(this.#parts.error, !text);
   }
+}
+
+function line(text) {
+  const item = document.createElement("li");
+  item.textContent = text;
+  return item;
 }
 
 function chunks(ids) {

@@ -104,6 +104,7 @@ const STATES = {
   timed_out: "timed out",
   preempted: "preempted",
   removed: "removed",
+  broken: "broken",
 };
 
 export function waitState(word) {

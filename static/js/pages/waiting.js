@@ -8,6 +8,7 @@ import { startRunPage } from "../shell.js";
 import { VirtualList } from "../virtual_list.js";
 import { drawEnded } from "../waiting_ended.js";
 import { WaitingIndex } from "../waiting_index.js";
+import { approvedInWords } from "../approval_words.js";
 import { pendingInWords, sentInWords } from "../waiting_words.js";
 
 const HEIGHTS = { wide: { gang: 56, pod: 46 }, narrow: { gang: 132, pod: 142 } };
@@ -195,7 +196,8 @@ class WaitingPage {
     setText(text.pod, row.pod);
     text.pod.title = requestsInWords(row);
     setText(text.node, row.node);
-    setText(text.pending, `${pendingInWords(row) || "–"}${row.requested_by && row.requested_by !== gang?.requestedBy ? ` · asked for by ${row.requested_by}` : ""}`);
+    const approved = row.approvers_needed > 1 && row.needs_approval ? ` · ${approvedInWords(row)}` : "";
+    setText(text.pending, `${pendingInWords(row) || "–"}${approved}${row.requested_by && row.requested_by !== gang?.requestedBy ? ` · asked for by ${row.requested_by}` : ""}`);
     text.pending.title = row.pending.map(({ plugin, reason }) => `${plugin}: ${reason}`).join("\n");
     this.#renderLeft(text.left, row.deadline);
     const mine = this.#sent.get(row.id);
