@@ -211,6 +211,7 @@ class Scheduler:
             is_assumed=self.cache.is_assumed_pod,
             on_allowed=self._start_binding,
             on_rejected=self._reject_waiting,
+            native=[n for n, fw in self.profiles.items() if fw.has_plugin(GangScheduling.name)],
         )
         self._deadlocks = GangDeadlocks(
             self.waiting_room, self.cache, lambda: self.snapshot.update(self.cache)
@@ -241,7 +242,7 @@ class Scheduler:
         self, parts: Parts, algorithm: SchedulingAlgorithm
     ) -> PodGroupCycle | None:
         """None where no profile has GangScheduling: then nobody watches native PodGroups either."""
-        if all(fw.plugin(GangScheduling.name) is None for fw in self.profiles.values()):
+        if not any(fw.has_plugin(GangScheduling.name) for fw in self.profiles.values()):
             return None
         pods, groups = self.informers.informer("Pod"), self.informers.informer(NATIVE_POD_GROUP)
         conditions = PodGroupConditions(self._cluster, self._executor, self._clock, groups)

@@ -23,6 +23,7 @@ class Parked:
 
     Attributes:
         gang: None where the pod names none, or its PodGroup does not exist.
+        gang_uid: uid of that PodGroup, or "". A wait belongs to the gang with which it began.
         approved_by: users whose approvals count, in the order in which they came.
         node_use: the resources that the pod asks for, on its node.
         note: why it was let go without a person, for people to read.
@@ -31,6 +32,7 @@ class Parked:
     cycle: PodCycle
     waiting: WaitingPod
     gang: GangId | None
+    gang_uid: str = ""
     approved_by: list[str] = field(default_factory=list)
     node_use: Mapping[str, NodeUse] = field(default_factory=dict)
     note: str = ""
@@ -70,7 +72,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         message=(waiting.status.message or parked.note) if waiting.status is not None else "",
         resolved_by=waiting.resolved_by,
         resolved_at=waiting.resolved_at,
-        gang_uid=group.uid if group is not None else "",
+        gang_uid=parked.gang_uid,
         terms=waiting.terms,
         approved_by=tuple(parked.approved_by),
         node_use=parked.node_use,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from scheduler_core.api import NATIVE_POD_GROUP, Pod
+from scheduler_core.api import Pod
 from scheduler_core.backend.informers import Informers
 from scheduler_core.framework.interface import Informer
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod, WaitingPodsMap
@@ -48,6 +48,7 @@ class WaitingRoom:
         is_assumed: whether a pod holds a node without being bound.
         on_allowed: takes a cycle whose last plugin has allowed.
         on_rejected: takes a cycle whose wait ended otherwise, with the status.
+        native: schedulerNames of the profiles that have native gangs.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class WaitingRoom:
         is_assumed: Callable[[Pod], bool],
         on_allowed: Callable[[PodCycle], None],
         on_rejected: Callable[[PodCycle, Status], None],
+        native: Collection[str] = (),
     ) -> None:
         self._pods = pods
         self._observers = observers
@@ -67,7 +69,7 @@ class WaitingRoom:
         self._on_allowed = on_allowed
         self._on_rejected = on_rejected
         self._nodes: Informer = informers.informer("Node")
-        self.directory = GangDirectory(informers, NATIVE_POD_GROUP in informers.kinds())
+        self.directory = GangDirectory(informers, native)
         self.gangs = WaitingGangs()
         self._approvals = Approvals(self.gangs, self.directory, observers, self._renew_deadline)
         self._parked: dict[str, Parked] = {}
@@ -115,8 +117,9 @@ class WaitingRoom:
     def _keep(self, cycle: PodCycle, waiting: WaitingPod) -> Parked:
         pod = waiting.pod
         named = self.directory.gang_of(pod)
-        known = named is not None and self.directory.group(named) is not None
-        parked = Parked(cycle, waiting, named if known else None)
+        group = self.directory.group(named) if named is not None else None
+        known = group is not None
+        parked = Parked(cycle, waiting, named if known else None, group.uid if group else "")
         parked.node_use = node_use(pod, cycle.framework.nodes.get(waiting.node_name))
         self._parked[parked.uid] = parked
         self._by_node.setdefault(waiting.node_name, {})[parked.uid] = parked
@@ -159,7 +162,7 @@ class WaitingRoom:
             return
         text = f"node {record.node} was deleted before {record.pod.key} was bound"
         self._resolve(record, WaitOutcome.BROKEN, text)
-        self._break_gang(self.directory.gang_of(cycle.pod), text)
+        self._break_gang(self.directory.gang_of(cycle.pod), record.gang_uid, text)
 
     def _resolve(self, record: WaitingPodRecord, outcome: WaitOutcome, text: str) -> None:
         """Tell of a wait that was over already that it ended otherwise."""
@@ -180,12 +183,8 @@ class WaitingRoom:
     def _parked_gang(self, record: WaitingPodRecord) -> Iterator[Parked]:
         for kind in self.directory.kinds:
             for parked in self.gangs.members(GangId(kind, record.pod_group)):
-                if self._uid_of_group(parked) == record.gang_uid:
+                if parked.gang_uid == record.gang_uid:
                     yield parked
-
-    def _uid_of_group(self, parked: Parked) -> str:
-        group = self.directory.group(parked.gang) if parked.gang is not None else None
-        return group.uid if group is not None else ""
 
     # -- people ----------------------------------------------------------------------------------
 
@@ -223,14 +222,14 @@ class WaitingRoom:
                 parked.waiting.break_up(f"its node {name} was deleted")
                 continue
             text = f"node {name}, which {parked.waiting.pod.key} held, was deleted"
-            self._break_gang(parked.gang, text)
+            self._break_gang(parked.gang, parked.gang_uid, text)
 
-    def _break_gang(self, gang: GangId | None, text: str) -> None:
+    def _break_gang(self, gang: GangId | None, uid: str, text: str) -> None:
         """Members that wait, and those whose binding is to be tried again, are free."""
         for parked in self.gangs.members(gang):
             parked.waiting.break_up(text)
         for uid, record in list(self._carried.items()):
-            if gang is not None and record.pod_group == gang.key:
+            if gang is not None and (record.pod_group, record.gang_uid) == (gang.key, uid):
                 del self._carried[uid]
                 self._resolve(record, WaitOutcome.BROKEN, text)
 

@@ -132,6 +132,9 @@ class Handle(Protocol):
     @property
     def profile_name(self) -> str: ...
 
+    def has_plugin(self, name: str) -> bool:
+        """Whether the profile has this plugin, also where it has not been made yet."""
+
     @property
     def nodes(self) -> NodeInfos:
         """The snapshot of the current cycle."""

@@ -42,7 +42,11 @@ class FakeCluster:
 class FakeHandle:
     """The part of ``Handle`` that in-tree plugins use, with behaviour."""
 
+    profile_name = "default-scheduler"
+
     def __init__(self, nodes: Sequence[Node] = (), pods: Iterable[Pod] = ()) -> None:
+        #: What else the profile has.
+        self.plugins = {"Coscheduling", "GangScheduling", "ManualApproval"}
         self.cache = Cache()
         self.snapshot = Snapshot()
         self.informers = Informers()
@@ -56,6 +60,9 @@ class FakeHandle:
         for pod in pods:
             self.bind(pod)
         self.refresh()
+
+    def has_plugin(self, name: str) -> bool:
+        return name in self.plugins
 
     @property
     def nodes(self) -> NodeInfos:

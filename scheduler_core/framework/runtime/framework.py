@@ -123,6 +123,7 @@ class Framework:
     ) -> None:
         self.profile_name = profile_name
         self._services = services
+        self._names = frozenset(name for refs in plugins.values() for name, _ in refs)
         self._instances: dict[str, Plugin] = {}
         self._make(plugins, plugin_args, registry)
         self.pre_enqueue_plugins = self._at(plugins, "preEnqueue", PreEnqueuePlugin)
@@ -301,6 +302,9 @@ class Framework:
 
     def is_pre_bind_cancelled(self, uid: str) -> bool:
         return self._services.pre_binds.is_cancelled(uid)
+
+    def has_plugin(self, name: str) -> bool:
+        return name in self._names
 
     def informer(self, kind: str) -> Informer:
         return self._services.informers.informer(kind)

@@ -55,13 +55,18 @@ class GangFacts:
 class GangDirectory:
     """Finds gangs and their members. Scheduler thread only.
 
-    Asking it for native gangs makes the scheduler watch them: ``native`` False leaves them out.
+    Args:
+        native: schedulerNames of the profiles that have native gangs, which is those with the
+            plugin GangScheduling; pods of others belong to none. Where there is none, native
+            PodGroups are not watched either: a cluster need not serve them, and a watch on what
+            is not served would never have its first list.
     """
 
-    def __init__(self, source: InformerSource, native: bool = True) -> None:
+    def __init__(self, source: InformerSource, native: Collection[str]) -> None:
         self._pods = source.informer("Pod")
         self._groups = {POD_GROUP: source.informer(POD_GROUP)}
-        if native:
+        self._native = frozenset(native)
+        if self._native:
             self._groups[NATIVE_POD_GROUP] = source.informer(NATIVE_POD_GROUP)
         self._indexed = False
 
@@ -72,7 +77,7 @@ class GangDirectory:
 
     def gang_of(self, pod: Pod) -> GangId | None:
         """The gang that the pod names, whether its PodGroup exists or not."""
-        if pod.scheduling_group and NATIVE_POD_GROUP in self._groups:
+        if pod.scheduling_group and pod.scheduler_name in self._native:
             return GangId(NATIVE_POD_GROUP, group_key(pod))
         return GangId(POD_GROUP, pod.pod_group_key) if pod.pod_group_key else None
 

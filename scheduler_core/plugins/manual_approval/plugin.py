@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.api import KubeObject, Pod, assigned_requests
+from scheduler_core.api import NATIVE_POD_GROUP, KubeObject, Pod, assigned_requests
 from scheduler_core.approval_rules import Asked, Demand, Policy, next_opening, read_rules
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.errors import PluginConfigError
@@ -23,7 +23,7 @@ from scheduler_core.framework.events import (
 )
 from scheduler_core.framework.interface import EnqueueExtensions, Handle, PermitPlugin
 from scheduler_core.framework.status import SUCCESS, Status, unschedulable, wait
-from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId
+from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId, quorum_plugin
 from scheduler_core.plugins.helpers.hints import is_own_pod, queue_if
 from scheduler_core.plugins.manual_approval.denied import DeniedGangs
 from scheduler_core.records import ApprovalTerms, Verdict
@@ -56,6 +56,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
     first policy that matches sets the terms, else the arguments themselves do. Terms are those of
     when the pod is parked; a gang whose terms change while it waits gets the new ones.
 
+    Native gangs are known where the profile has GangScheduling; elsewhere their pods are pods.
+
     In the group cycle of a native gang the answer is Success: the gang is schedulable only if a
     member succeeds there. People are asked in the ordinary Permit that follows.
 
@@ -75,7 +77,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         if faults:
             raise PluginConfigError(faults[0].field_path, faults[0].message) from faults[0]
         self._handle = handle
-        self._gangs = GangDirectory(handle)
+        native = handle.has_plugin(quorum_plugin(NATIVE_POD_GROUP))
+        self._gangs = GangDirectory(handle, (handle.profile_name,) if native else ())
         self._denied = DeniedGangs(self._gangs)
 
     # -- Permit ----------------------------------------------------------------------------------
@@ -154,11 +157,11 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         member = ClusterEvent(pod, ActionType.ADD)
         group = ClusterEvent(EventResource.POD_GROUP, updated)
         native = ClusterEvent(EventResource.NATIVE_POD_GROUP, updated)
+        groups = (group, native) if NATIVE_POD_GROUP in self._gangs.kinds else (group,)
         return (
             ClusterEventWithHint(labels, _after_label_change),
             ClusterEventWithHint(member, self._after_pod_add),
-            ClusterEventWithHint(group, self._after_group_change),
-            ClusterEventWithHint(native, self._after_group_change),
+            *(ClusterEventWithHint(event, self._after_group_change) for event in groups),
         )
 
     def _after_pod_add(self, pod: Pod, _old: Any, new: Any) -> QueueingHint:
