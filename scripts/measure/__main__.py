@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from scripts.measure import heatmap, lists, picture, soak, start
+from scripts.measure import crowd, heatmap, lists, picture, soak, start
 
 MEASUREMENTS = {
+    "crowd": crowd,
     "heatmap": heatmap,
     "lists": lists,
     "picture": picture,
