@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from time import perf_counter
 from typing import Any, cast
 
 from scheduler_core.api import KINDS, NATIVE_POD_GROUP, InvalidObject, KubeObject, Node, Pod
@@ -41,6 +42,7 @@ EVENT_RESOURCES: Mapping[str, EventResource] = {
 _POD_GROUPS = (EventResource.POD_GROUP, EventResource.NATIVE_POD_GROUP)
 
 OnInvalid = Callable[[str, str, str], None]
+OnHandled = Callable[[str, float], None]
 OnWaitingPodDeleted = Callable[[Pod], bool]
 
 
@@ -72,6 +74,7 @@ class EventHandlers:
             good version, if there is one, stays.
         on_node_deleted: called with the name of a node that is gone, after cache and queue know.
         on_pod_group_changed: called with kind and key of a PodGroup that is new, changed or gone.
+        on_handled: called with the event's label and the seconds that it took.
 
     ``handle`` raises nothing for what comes from the cluster.
     """
@@ -86,6 +89,7 @@ class EventHandlers:
         on_invalid: OnInvalid = _ignore_invalid,
         on_node_deleted: Callable[[str], None] = _nobody_holds,
         on_pod_group_changed: Callable[[str, str], None] = _no_gang_waits,
+        on_handled: OnHandled | None = None,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -95,6 +99,7 @@ class EventHandlers:
         self._on_invalid = on_invalid
         self._on_node_deleted = on_node_deleted
         self._on_pod_group_changed = on_pod_group_changed
+        self._on_handled = on_handled
         #: Kinds whose initial list has been delivered.
         self.synced: set[str] = set()
 
@@ -132,6 +137,14 @@ class EventHandlers:
         self._on_invalid(event.kind, _key_of(event), message)
 
     def _apply(self, kind: str, old: Any, new: Any) -> None:
+        if self._on_handled is None:
+            self._take(kind, old, new)
+            return
+        started = perf_counter()
+        self._take(kind, old, new)
+        self._on_handled(_label(kind, old, new), perf_counter() - started)
+
+    def _take(self, kind: str, old: Any, new: Any) -> None:
         if kind == "Pod":
             self._pod(old, None if new is not None and new.is_terminal else new)
         elif kind == "Node":
@@ -241,6 +254,29 @@ class EventHandlers:
             self._queue.move_all_to_active_or_backoff_queue(event, old, new)
         if resource in _POD_GROUPS:
             self._on_pod_group_changed(kind, (old or new).key)
+
+
+def _label(kind: str, old: Any, new: Any) -> str:
+    """As in the reference's metric: ``AssignedPodAdd``, ``NodeUpdate``, ..."""
+    labels = _LABELS.get(kind)
+    if labels is None:
+        if kind == "Pod":
+            is_assigned = (old if new is None else new).is_assigned
+            labels = _ASSIGNED if is_assigned else _UNSCHEDULABLE
+            if is_assigned and old is not None and not old.is_assigned:
+                old = None  # to those that count bound pods it is new
+        else:
+            labels = _LABELS[kind] = _three(kind)
+    return labels[0] if old is None else labels[2] if new is None else labels[1]
+
+
+def _three(resource: str) -> tuple[str, str, str]:
+    return f"{resource}Add", f"{resource}Update", f"{resource}Delete"
+
+
+_ASSIGNED = _three(EventResource.ASSIGNED_POD)
+_UNSCHEDULABLE = _three(EventResource.UNSCHEDULABLE_POD)
+_LABELS = {kind: _three(resource) for kind, resource in EVENT_RESOURCES.items()}
 
 
 def _action(old: Any, new: Any) -> ActionType:

@@ -26,6 +26,7 @@ class PodCycle:
         started_at: time of day; ``started``: perf_counter at pop.
         timings: of the scheduling cycle; those of the binding cycle are apart, because it may begin
             before this one's record is made.
+        algorithm_seconds: from pop to the choice of a node, or to the end of PostFilter.
         seconds: how long it took; None: it is still under way, or has just ended.
         group_failure: why the cycle of its native pod group failed, which sends it back to the
             queue whatever became of the pod itself.
@@ -54,6 +55,7 @@ class PodCycle:
     waiting_since: float = 0.0
     binding_started: float = 0.0
     binding_timings: Timings = field(default_factory=Timings)
+    algorithm_seconds: float = 0.0
     seconds: float | None = None
     group_failure: str = ""
     event_plugins: frozenset[str] | None = None

@@ -94,6 +94,15 @@ class GroupAttempt:
         return self.held_before >= self.min_count
 
     @property
+    def result(self) -> str:
+        """As in the reference's metric."""
+        if self.waits_on_preemption:
+            return "waiting_on_preemption"
+        if self.status.is_success:
+            return "scheduled"
+        return "unschedulable" if self.status.is_rejected else "error"
+
+    @property
     def placed(self) -> int:
         return sum(member.is_placed for member in self.members)
 

@@ -86,6 +86,7 @@ class SchedulingCycle:
         if not result.status.is_success:
             self._no_node(cycle)
             return cycle
+        cycle.algorithm_seconds = perf_counter() - started
         # 2. Take it: assume, Reserve, Permit.
         waits = self._take(cycle)
         if waits is None:
@@ -150,9 +151,12 @@ class SchedulingCycle:
         cycle.status = result.status
         cycle.fit_error = result.fit_error if result.status.is_rejected else None
         if cycle.fit_error is None or not len(result.nodes):
+            cycle.algorithm_seconds = perf_counter() - cycle.started
             self._fail_without_post_filter(cycle)
             return
-        self._parts.failures.handle(cycle, self.post_filter(cycle))
+        nominating = self.post_filter(cycle)
+        cycle.algorithm_seconds = perf_counter() - cycle.started
+        self._parts.failures.handle(cycle, nominating)
 
     def _fail_without_post_filter(self, cycle: PodCycle) -> None:
         if cycle.fit_error is not None:  # an empty cluster: no plugin is recorded

@@ -45,6 +45,8 @@ class PodGroupCycle:
         pods, groups: informers of Pod and of the native PodGroup.
         carried: the node that a pod (by uid) has an approval for, after a binding that failed; it
             is tried first.
+        on_attempt: hears of each cycle: profile, result (scheduled, unschedulable, error or
+            waiting_on_preemption), seconds until places were found, and all its seconds.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class PodGroupCycle:
         groups: Informer,
         conditions: PodGroupConditions,
         carried: Callable[[str], str],
+        on_attempt: Callable[[str, str, float, float], None] | None = None,
     ) -> None:
         self._parts = parts
         self._algorithm = algorithm
@@ -64,6 +67,7 @@ class PodGroupCycle:
         self._groups = groups
         self._conditions = conditions
         self._carried = carried
+        self._on_attempt = on_attempt
 
     def takes(self, pod: Pod) -> bool:
         """Whether the pod is scheduled with its group: its profile has GangScheduling."""
@@ -77,7 +81,7 @@ class PodGroupCycle:
         Returns:
             The cycle of each member that was looked at, numbered from ``sequence``.
         """
-        key = group_key(info.pod)
+        key, started = group_key(info.pod), perf_counter()
         infos = in_turn([info, *self._pop_siblings(key, info.pod)])
         cycles = [self._cycle(i, sequence + n) for n, i in enumerate(self._not_assumed(infos))]
         fault = different_schedulers(infos)
@@ -85,6 +89,7 @@ class PodGroupCycle:
             for cycle in cycles:
                 self._fail(cycle, error(fault))
             self._conditions.tell(key, GroupReason.ERROR, fault)
+            self._observe(info, "error", started, perf_counter())
             return cycles
         members = []
         for cycle in cycles:
@@ -95,8 +100,15 @@ class PodGroupCycle:
         if members:
             attempt = self._attempt(key, members)
             self._try(attempt)
+            tried = perf_counter()
             self._settle(attempt)
+            self._observe(info, attempt.result, started, tried)
         return cycles
+
+    def _observe(self, info: QueuedPodInfo, result: str, started: float, tried: float) -> None:
+        if self._on_attempt is not None:
+            profile, seconds = info.pod.scheduler_name, perf_counter() - started
+            self._on_attempt(profile, result, tried - started, seconds)
 
     def _cycle(self, info: QueuedPodInfo, sequence: int) -> PodCycle:
         framework = self._parts.profiles[info.pod.scheduler_name]

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from time import perf_counter
 from typing import Any, TypeVar
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
@@ -34,6 +35,7 @@ from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.gang_deadlock import GangDeadlocks
 from scheduler_core.inbox import Inbox
 from scheduler_core.listing import Listing
+from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.pod_cycle import PodCycle
@@ -77,6 +79,7 @@ class BackgroundDone:
 
     then: Callable[[Any], None]
     result: Any
+    seconds: float
 
 
 Message = WatchEvent | BindingDone | BackgroundDone
@@ -118,6 +121,7 @@ class Scheduler:
         cluster: the API to watch and to write to.
         observers: who is told; see ``ports.Observer``.
         permit_inbox: where people's decisions come from.
+        metrics: counts what is done; default: nobody counts.
         tie_breaker: which of several best nodes is taken; default: random.
         executor: where binding cycles run; default: inline.
 
@@ -135,6 +139,7 @@ class Scheduler:
         executor: Executor | None = None,
         observers: Iterable[Observer] = (),
         permit_inbox: PermitInbox | None = None,
+        metrics: SchedulerMetrics | None = None,
         tie_breaker: TieBreaker | None = None,
         options: SchedulerOptions | None = None,
     ) -> None:
@@ -143,12 +148,16 @@ class Scheduler:
         self._cluster = cluster
         self._inbox: Inbox[Message] = Inbox()
         self._observers = ObserverSet(observers)
+        self._metrics = metrics
+        if metrics is not None:
+            self._observers.attach(metrics)
         self._permit_inbox = permit_inbox
         self._sequence = self._options.first_sequence
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
         self._paused = False
         self._idle = False
+        self._is_restoring = False
         executor = executor or InlineExecutor()
         self._executor = executor
         self._background = 0
@@ -184,6 +193,8 @@ class Scheduler:
             max_backoff=config.pod_max_backoff_seconds,
             pods=self.informers.informer("Pod"),
             sort_key=self.profiles.queue_sort.sort_key,
+            on_gates_asked=metrics.gates_asked if metrics is not None else None,
+            on_hint_asked=metrics.hint_asked if metrics is not None else None,
         )
         services.nominator = self.queue.nominator
         failures = FailureHandler(self.queue, self.informers.informer("Pod"), self._writer)
@@ -228,6 +239,7 @@ class Scheduler:
             on_waiting_pod_deleted=self.waiting_room.remove,
             on_node_deleted=self.waiting_room.node_deleted,
             on_pod_group_changed=self.waiting_room.group_changed,
+            on_handled=metrics.event_handled if metrics is not None else None,
         )
         self._listing = Listing(
             self.queue,
@@ -247,7 +259,14 @@ class Scheduler:
         pods, groups = self.informers.informer("Pod"), self.informers.informer(NATIVE_POD_GROUP)
         conditions = PodGroupConditions(self._cluster, self._executor, self._clock, groups)
         return PodGroupCycle(
-            parts, algorithm, self._scheduling, pods, groups, conditions, self._approved_node
+            parts,
+            algorithm,
+            self._scheduling,
+            pods,
+            groups,
+            conditions,
+            self._approved_node,
+            self._metrics.group_attempt_ended if self._metrics is not None else None,
         )
 
     def _approved_node(self, uid: str) -> str:
@@ -260,7 +279,10 @@ class Scheduler:
     def start(self, waiting: Sequence[WaitingPodRecord] = ()) -> None:
         """Begin to watch. ``waiting``: waits that were open when the last scheduler of this run
         ended; each pod is put back on its node, with its old deadline, before others are tried."""
+        if self._metrics is not None:
+            self._metrics.begin(self.profiles, self.queue)
         self.waiting_room.restore(waiting)
+        self._is_restoring = True
         for kind in self.watched_kinds():
             self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
 
@@ -344,6 +366,8 @@ class Scheduler:
             worked |= self._restore_one() or (not self._paused and self._schedule_next())
         worked |= self.waiting_room.settle()
         self._listing.tell_if_due(self.depths)
+        if self._metrics is not None:
+            self._metrics.look(self.queue, self.cache, len(self.waiting_pods), self._paused)
         self._idle = not worked and not self._has_work()
         return worked
 
@@ -354,6 +378,9 @@ class Scheduler:
             return
         if isinstance(message, BackgroundDone):
             self._background -= 1
+            if self._metrics is not None:
+                failed = isinstance(message.result, Exception)
+                self._metrics.preemption_wrote(message.seconds, not failed)
             message.then(message.result)
             return
         if message.type == "SYNCED":
@@ -422,12 +449,17 @@ class Scheduler:
             self.queue.delete(cycle.pod)
         if self._observers.wants("cycle_finished"):
             self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
+        if self._metrics is not None:
+            self._metrics.cycle_done(cycle)
 
     def _restore_one(self) -> bool:
         """Put one pod that waited before the restart back on its node; whether there was one.
 
         Also while paused: until then nothing holds the node, and no deadline counts.
         """
+        if self._is_restoring:
+            self._is_restoring = False
+            self.waiting_room.restored.complete(self._is_bound)
         while (record := self.waiting_room.restored.first()) is not None:
             uid = record.pod.uid
             pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
@@ -448,11 +480,16 @@ class Scheduler:
             return True
         return False
 
+    def _is_bound(self, record: WaitingPodRecord) -> bool:
+        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
+        return pod is not None and pod.uid == record.pod.uid and bool(pod.node_name)
+
     def _deny_restored(self, record: WaitingPodRecord, denial: PermitDecision) -> None:
         """A denial counts, also for a pod that nobody would have to approve any more; it ends the
         waits of the whole gang."""
         text = denial_text(denial)
-        members = [record, *self.waiting_room.restored.gang_of(record)]
+        gang = self.waiting_room.restored.gang_of(record)
+        members = [record, *(member for member in gang if not member.let_go)]
         self.waiting_room.drop_restored(record.pod.uid, WaitOutcome.REJECTED, text)
         status = unschedulable(text, plugin=MANUAL_APPROVAL)
         pods = self.informers.informer("Pod")
@@ -479,8 +516,15 @@ class Scheduler:
     def _run_in_background(
         self, key: str, work: Callable[[], R], then: Callable[[R], None]
     ) -> None:
+        """What preemption writes to the cluster."""
+
+        def timed() -> None:
+            started = perf_counter()
+            result = work()
+            self._inbox.put(BackgroundDone(then, result, perf_counter() - started))
+
         self._background += 1
-        self._executor.submit(key, lambda: self._inbox.put(BackgroundDone(then, work())))
+        self._executor.submit(key, timed)
 
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())
@@ -489,10 +533,14 @@ class Scheduler:
 
     def _start_binding(self, cycle: PodCycle) -> None:
         self.queue.done(cycle.pod.uid)
+        if self._metrics is not None:
+            self._metrics.binding_began()
         self._binding.start(cycle)
 
     def _reject_waiting(self, cycle: PodCycle, status: Status) -> None:
         self._scheduling.undo(cycle, status)
+        if self._metrics is not None:
+            self._metrics.attempt_ended(cycle, status, self._clock.now())
 
     def _finish_binding(self, done: BindingDone) -> None:
         cycle, status = done.cycle, done.status
@@ -508,6 +556,8 @@ class Scheduler:
                 cycle, status.is_success, status.message, status.plugin, self._clock.now()
             ),
         )
+        if self._metrics is not None:
+            self._metrics.attempt_ended(cycle, status, self._clock.now())
 
 
 def _cannot_wait_again(

@@ -27,15 +27,23 @@ class StateNotFound(KeyError):
 
 
 class Timings:
-    """Seconds used by extension points and by plugins in one cycle."""
+    """Seconds used by extension points and by plugins in one cycle, and what they answered."""
 
-    __slots__ = ("plugins", "points")
+    __slots__ = ("plugins", "points", "statuses")
 
     def __init__(self) -> None:
         #: extension point -> seconds
         self.points: dict[str, float] = {}
         #: (extension point, plugin) -> seconds
         self.plugins: dict[tuple[str, str], float] = {}
+        #: (extension point, plugin or "" for all of them) -> label of a code other than Success
+        self.statuses: dict[tuple[str, str], str] = {}
+
+    def clear(self) -> None:
+        """Begin anew: what is here has been taken."""
+        self.points.clear()
+        self.plugins.clear()
+        self.statuses.clear()
 
     def add_point(self, point: str, seconds: float) -> None:
         self.points[point] = self.points.get(point, 0.0) + seconds

@@ -26,6 +26,7 @@ class QueuedPodInfo:
         gating_plugin: the PreEnqueue plugin that holds it, or "".
         message: what the last failed attempt said; ``reason`` its dominant reason.
         backoff_until: time of day, while it backs off.
+        flushed: a time limit, and no event, has brought it back to the queue for this attempt.
         skip_window, skips: how often it went on before its backoff was over, in that second.
     """
 
@@ -43,6 +44,7 @@ class QueuedPodInfo:
     reason: str = ""
     reason_plugin: str = ""
     backoff_until: float | None = None
+    flushed: bool = False
     skip_window: float = 0.0
     skips: int = 0
 

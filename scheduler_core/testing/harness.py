@@ -15,6 +15,7 @@ from scheduler_core.clock import VirtualClock
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import configuration_from
 from scheduler_core.framework.interface import Plugin
+from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import Executor
 from scheduler_core.records import CycleRecord, PermitDecision, WaitingPodRecord
@@ -67,6 +68,7 @@ class Harness:
         executor: Executor | None = None,
         tie_breaker: TieBreaker | None = None,
         options: SchedulerOptions | None = None,
+        metrics: SchedulerMetrics | None = None,
         waiting: Iterable[WaitingPodRecord] = (),
     ) -> None:
         self.clock = clock or VirtualClock(1_000_000.0)
@@ -89,6 +91,7 @@ class Harness:
             executor=executor,
             observers=[self.observer],
             permit_inbox=self.decisions,
+            metrics=metrics,
             tie_breaker=tie_breaker or SmallestName(),
             options=options or SchedulerOptions(listing_interval=0.0),
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 
 from scheduler_core.framework.interface import PreEnqueuePlugin
 from scheduler_core.framework.status import Status, error, returned
@@ -11,18 +12,32 @@ from scheduler_core.framework.types import QueuedPodInfo
 
 log = logging.getLogger(__name__)
 
+#: (profile, seconds)
+GatesAsked = Callable[[str, float], None]
+
 
 class Gates:
-    """The PreEnqueue plugins of each profile."""
+    """The PreEnqueue plugins of each profile; ``on_asked`` hears how long they took."""
 
-    def __init__(self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]]) -> None:
+    def __init__(
+        self,
+        plugins: Mapping[str, Sequence[PreEnqueuePlugin]],
+        on_asked: GatesAsked | None = None,
+    ) -> None:
         self._plugins = {profile: tuple(p) for profile, p in plugins.items()}
+        self._on_asked = on_asked
 
     def check(self, info: QueuedPodInfo) -> None:
         """Set or clear ``gating_plugin``: the first plugin that does not answer Success.
 
         The plugin that held the pod last is asked first. It counts as one that rejected the pod.
         """
+        started = perf_counter()
+        self._check(info)
+        if self._on_asked is not None:
+            self._on_asked(info.pod.scheduler_name, perf_counter() - started)
+
+    def _check(self, info: QueuedPodInfo) -> None:
         plugins = self._plugins.get(info.pod.scheduler_name, ())
         if info.gating_plugin:
             plugins = tuple(sorted(plugins, key=lambda p: p.name != info.gating_plugin))

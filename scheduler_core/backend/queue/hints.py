@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from scheduler_core.api import Pod
@@ -20,6 +21,8 @@ from scheduler_core.framework.types import QueuedPodInfo
 
 log = logging.getLogger(__name__)
 
+#: (plugin, label of the event, Queue or QueueSkip or Error, seconds)
+HintAsked = Callable[[str, str, str, float], None]
 #: profile -> plugin -> what it registered
 HintMap = Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]]
 
@@ -44,10 +47,11 @@ class QueueingHints:
     """The registered events of all plugins, by profile (kube-scheduler 1.36).
 
     A plugin that registers Node/Add without Node/UpdateNodeTaint gets the latter too, with
-    "always Queue", as in the reference.
+    "always Queue", as in the reference. ``on_asked`` hears of every hint that was asked.
     """
 
-    def __init__(self, hints: HintMap) -> None:
+    def __init__(self, hints: HintMap, on_asked: HintAsked | None = None) -> None:
+        self._on_asked = on_asked
         self._registered = {
             profile: [
                 _Registered(plugin, entry.event, entry.hint)
@@ -92,11 +96,29 @@ class QueueingHints:
                 answer is Strategy.AFTER_BACKOFF or entry.plugin not in info.unschedulable_plugins
             ):
                 continue
-            if _ask(entry, info.pod, old, new) is QueueingHint.SKIP:
+            if self._ask(entry, event, info.pod, old, new) is QueueingHint.SKIP:
                 continue
             if is_pending:
                 return Strategy.IMMEDIATELY
             answer = Strategy.AFTER_BACKOFF
+        return answer
+
+    def _ask(
+        self, entry: _Registered, event: ClusterEvent, pod: Pod, old: Any, new: Any
+    ) -> QueueingHint:
+        if entry.hint is None:
+            return QueueingHint.QUEUE
+        started = perf_counter()
+        try:
+            answer = entry.hint(pod, old, new)
+            word = "QueueSkip" if answer is QueueingHint.SKIP else "Queue"
+        except Exception:
+            # A pod must not be stuck because a hint is broken.
+            text = "queueing hint of plugin %s for %s raised"
+            log.exception(text, entry.plugin, entry.event.label)
+            answer, word = QueueingHint.QUEUE, "Error"
+        if self._on_asked is not None:
+            self._on_asked(entry.plugin, event.label, word, perf_counter() - started)
         return answer
 
     def _matches(self, profile: str, event: ClusterEvent) -> tuple[_Registered, ...]:
@@ -123,14 +145,3 @@ def _with_node_taint(entries: Sequence[ClusterEventWithHint]) -> Sequence[Cluste
 def _aims_at_another(pod: Pod, target: Any) -> bool:
     """A wildcard event may name the one pod that it is for."""
     return target is not None and getattr(target, "uid", None) != pod.uid
-
-
-def _ask(entry: _Registered, pod: Pod, old: Any, new: Any) -> QueueingHint:
-    if entry.hint is None:
-        return QueueingHint.QUEUE
-    try:
-        return entry.hint(pod, old, new)
-    except Exception:
-        # A pod must not be stuck because a hint is broken.
-        log.exception("queueing hint of plugin %s for %s raised", entry.plugin, entry.event.label)
-        return QueueingHint.QUEUE

@@ -45,6 +45,10 @@ class InFlightEvents:
     def __iter__(self) -> Iterator[str]:
         return iter(self._since)
 
+    def events(self) -> Iterator[ClusterEvent]:
+        """All that are kept."""
+        return (recorded.event for recorded in self._events)
+
     @property
     def event_count(self) -> int:
         return len(self._events)

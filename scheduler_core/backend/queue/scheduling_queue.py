@@ -13,8 +13,8 @@ from scheduler_core.backend.object_changes import pod_change_events
 from scheduler_core.backend.queue import listing
 from scheduler_core.backend.queue.active_queue import ActiveQueue, Less, SortKey
 from scheduler_core.backend.queue.backoff_queue import BackoffQueue
-from scheduler_core.backend.queue.gates import Gates
-from scheduler_core.backend.queue.hints import HintMap, QueueingHints, Strategy
+from scheduler_core.backend.queue.gates import Gates, GatesAsked
+from scheduler_core.backend.queue.hints import HintAsked, HintMap, QueueingHints, Strategy
 from scheduler_core.backend.queue.nominator import PodNominator
 from scheduler_core.backend.queue.unschedulable_pods import UnschedulablePods
 from scheduler_core.framework.events import (
@@ -49,7 +49,8 @@ class SchedulingQueue:
 
     ``initial_backoff``, ``max_backoff`` and ``max_in_unschedulable`` are seconds. ``pods`` is where
     a pod's current state is looked up before it is nominated. ``sort_key``: the order of ``less``
-    as values to compare, where there is such a thing.
+    as values to compare, where there is such a thing. ``on_gates_asked`` and ``on_hint_asked`` hear
+    how long plugins took.
     """
 
     def __init__(
@@ -64,10 +65,12 @@ class SchedulingQueue:
         max_in_unschedulable: float = 300.0,
         pods: Informer | None = None,
         sort_key: SortKey | None = None,
+        on_gates_asked: GatesAsked | None = None,
+        on_hint_asked: HintAsked | None = None,
     ) -> None:
         self._clock = clock
-        self._gates = Gates(pre_enqueue or {})
-        self._hints = QueueingHints(hints or {})
+        self._gates = Gates(pre_enqueue or {}, on_gates_asked)
+        self._hints = QueueingHints(hints or {}, on_hint_asked)
         self._max_in_unschedulable = max_in_unschedulable
         self._active = ActiveQueue(less, sort_key)
         self._backoff = BackoffQueue(less, clock, initial_backoff, max_backoff)
@@ -112,6 +115,10 @@ class SchedulingQueue:
     def in_flight(self) -> Iterator[str]:
         """uids of pods that were popped and are not done."""
         return iter(self._active.in_flight)
+
+    def events_in_flight(self) -> Iterator[ClusterEvent]:
+        """Events that are kept for pods in flight."""
+        return self._active.in_flight.events()
 
     def depths(self, waiting: int = 0) -> QueueDepths:
         """How many pods are in each place. ``waiting`` at Permit is not the queue's to know."""
@@ -269,6 +276,8 @@ class SchedulingQueue:
         limit = now - self._max_in_unschedulable
         late = [info for info in self._unschedulable if info.timestamp < limit]
         if late:
+            for info in late:
+                info.flushed = not info.gated
             self._move_on_event(late, UNSCHEDULABLE_TIMEOUT, None, None)
 
     def next_deadline(self) -> float | None:
@@ -314,6 +323,7 @@ class SchedulingQueue:
             info.consecutive_errors += 1
         info.timestamp = self._clock.now()
         info.backoff_until = None
+        info.flushed = False
 
     def _replay(self, info: QueuedPodInfo) -> Strategy:
         """What the events since the pod was popped mean for it."""

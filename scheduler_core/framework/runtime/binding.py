@@ -36,11 +36,13 @@ def run_unreserve(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: Pod, node_name: str
 ) -> None:
     """Unreserve of all Reserve plugins in reverse order. Cannot fail: what raises is logged."""
+    started = perf_counter()
     for plugin in reversed(plugins):
         try:
             plugin.unreserve(state, pod, node_name)
         except Exception:
             log.exception("Unreserve of plugin %s raised for pod %s", plugin.name, pod.key)
+    state.timings.add_point("Unreserve", perf_counter() - started)
 
 
 def run_permit(
@@ -61,6 +63,7 @@ def run_permit(
         state.timings.add_plugin("Permit", plugin.name, perf_counter() - begin)
         if status.is_success:
             continue
+        state.timings.statuses["Permit", plugin.name] = status.code.label
         if status.is_wait:
             waits.append(PermitWait(plugin.name, timeout, now + timeout, status.message))
             continue
@@ -69,6 +72,9 @@ def run_permit(
             outcome = error(f'running Permit plugin "{plugin.name}": {status.message}', plugin.name)
         break
     state.timings.add_point("Permit", perf_counter() - started)
+    if waits or not outcome.is_success:
+        code = Code.WAIT if outcome.is_success else outcome.code
+        state.timings.statuses["Permit", ""] = code.label
     return outcome, waits
 
 
@@ -76,6 +82,17 @@ def run_pre_bind_pre_flight(
     plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
 ) -> tuple[Status, list[PreBindPlugin]]:
     """Which PreBind plugins have work to do."""
+    started = perf_counter()
+    outcome, working = _pre_flight(plugins, state, pod, node_name)
+    state.timings.add_point("PreBindPreFlight", perf_counter() - started)
+    if not outcome.is_success:
+        state.timings.statuses["PreBindPreFlight", ""] = outcome.code.label
+    return outcome, working
+
+
+def _pre_flight(
+    plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
+) -> tuple[Status, list[PreBindPlugin]]:
     working: list[PreBindPlugin] = []
     for plugin in plugins:
         try:
@@ -109,6 +126,8 @@ def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_na
         except Exception as exc:
             status = error(exc, plugin.name)
         state.timings.add_plugin("Bind", plugin.name, perf_counter() - begin)
+        if not status.is_success:
+            state.timings.statuses["Bind", plugin.name] = status.code.label
         if status.is_skip:
             continue
         outcome = status
@@ -117,7 +136,9 @@ def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_na
         break
     state.timings.add_point("Bind", perf_counter() - started)
     if outcome.is_skip:
-        return error("no Bind plugin took the pod")
+        outcome = error("no Bind plugin took the pod")
+    if not outcome.is_success:
+        state.timings.statuses["Bind", ""] = outcome.code.label
     return outcome
 
 
@@ -125,11 +146,13 @@ def run_post_bind(
     plugins: Sequence[PostBindPlugin], state: CycleState, pod: Pod, node_name: str
 ) -> None:
     """Informational: what raises is logged."""
+    started = perf_counter()
     for plugin in plugins:
         try:
             plugin.post_bind(state, pod, node_name)
         except Exception:
             log.exception("PostBind of plugin %s raised for pod %s", plugin.name, pod.key)
+    state.timings.add_point("PostBind", perf_counter() - started)
 
 
 P = TypeVar("P", bound=Plugin)
@@ -149,6 +172,7 @@ def _in_order(
         state.timings.add_plugin(point, plugin.name, perf_counter() - begin)
         if status.is_success:
             continue
+        state.timings.statuses[point, plugin.name] = status.code.label
         outcome = status.with_plugin(plugin.name)
         if status.code is Code.ERROR or not status.is_rejected:
             outcome = error(
@@ -156,4 +180,6 @@ def _in_order(
             )
         break
     state.timings.add_point(point, perf_counter() - started)
+    if not outcome.is_success:
+        state.timings.statuses[point, ""] = outcome.code.label
     return outcome

@@ -39,6 +39,8 @@ def run_pre_filter(
     started = perf_counter()
     outcome = _pre_filter(plugins, state, pod, nodes)
     state.timings.add_point("PreFilter", perf_counter() - started)
+    if not outcome.status.is_success:
+        state.timings.statuses["PreFilter", ""] = outcome.status.code.label
     return outcome
 
 
@@ -53,6 +55,8 @@ def _pre_filter(
         begin = perf_counter()
         result, status = pre_filter_one(plugin, state, pod, nodes)
         state.timings.add_plugin("PreFilter", plugin.name, perf_counter() - begin)
+        if not status.is_success:
+            state.timings.statuses["PreFilter", plugin.name] = status.code.label
         if status.is_skip:
             skipped.add(plugin.name)
             continue

@@ -23,6 +23,8 @@ def run_post_filter(
     started = perf_counter()
     answer = _post_filter(plugins, state, pod, statuses)
     state.timings.add_point("PostFilter", perf_counter() - started)
+    if not answer[1].is_success:
+        state.timings.statuses["PostFilter", ""] = answer[1].code.label
     return answer
 
 
@@ -40,6 +42,8 @@ def _post_filter(
         except Exception as exc:
             result, status = None, error(exc)
         state.timings.add_plugin("PostFilter", plugin.name, perf_counter() - begin)
+        if not status.is_success:
+            state.timings.statuses["PostFilter", plugin.name] = status.code.label
         if status.is_success:
             return result, status
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

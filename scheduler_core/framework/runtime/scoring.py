@@ -110,6 +110,8 @@ def run_pre_score(
         begin = perf_counter()
         answer = pre_score_one(plugin, state, pod, nodes)
         state.timings.add_plugin("PreScore", plugin.name, perf_counter() - begin)
+        if not answer.is_success:
+            state.timings.statuses["PreScore", plugin.name] = answer.code.label
         if answer.is_skip:
             skipped.add(plugin.name)
         elif not answer.is_success:
@@ -118,6 +120,8 @@ def run_pre_score(
             break
     state.skip_score_plugins = frozenset(skipped)
     state.timings.add_point("PreScore", perf_counter() - started)
+    if not status.is_success:
+        state.timings.statuses["PreScore", ""] = status.code.label
     return status
 
 
@@ -134,6 +138,16 @@ def run_score(
 ) -> tuple[NodePluginScores | None, Status]:
     """Raw scores, normalised scores and weighted totals (kube-scheduler 1.36, RunScorePlugins)."""
     started = perf_counter()
+    scores, status = _scores(plugins, state, pod, nodes)
+    state.timings.add_point("Score", perf_counter() - started)
+    if not status.is_success:
+        state.timings.statuses["Score", ""] = status.code.label
+    return scores, status
+
+
+def _scores(
+    plugins: Sequence[tuple[ScorePlugin, int]], state: CycleState, pod: Pod, nodes: NodeInfos
+) -> tuple[NodePluginScores | None, Status]:
     active = [(p, w) for p, w in plugins if p.name not in state.skip_score_plugins]
     n = len(nodes)
     raw = np.zeros((len(active), n), dtype=np.int64)
@@ -153,7 +167,6 @@ def run_score(
             return None, status
     # Without any Score plugin every node is worth the same; if all of them skipped, nothing.
     total = weights @ normalized if plugins else np.ones(n, dtype=np.int64)
-    state.timings.add_point("Score", perf_counter() - started)
     names = tuple(plugin.name for plugin, _ in active)
     return NodePluginScores(names, weights, raw, normalized, total), SUCCESS
 
