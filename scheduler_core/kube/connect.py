@@ -1,0 +1,215 @@
+"""Connections to an API server: the one module that imports the `kubernetes` client.
+
+Of that client come what it does well: it reads kubeconfigs and service accounts, renews their
+tokens, and makes connection pools of what it has read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import socket
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import urllib3
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+    load_kube_config_from_dict,
+)
+from urllib3.connection import HTTPConnection
+
+from .access import Access, AccessError, InCluster, Kubeconfig, KubeconfigFile, Token
+from .access import read_kubeconfig as read_text
+from .pool import PoolTransport
+
+__all__ = ["Connection", "connect"]
+
+#: seconds of silence before the kernel asks whether the other side is there, seconds between two
+#: questions, and how many go unanswered before the connection counts as dead
+_KEEPALIVE: Final = (30, 10, 3)
+
+
+class Connection:
+    """One API server and who we are to it. Thread-safe.
+
+    Attributes:
+        server: its address, for people.
+    """
+
+    def __init__(self, configuration: Configuration, tls: ssl.SSLContext | None) -> None:
+        self.server = _shown(configuration.host)
+        self._configuration = configuration
+        self._tls = tls
+
+    def open(self, connections: int, *, waits: bool = True) -> PoolTransport:
+        """A transport with at most so many connections at once; further requests wait for one, or
+        get one of their own where ``waits`` is False."""
+        self._configuration.connection_pool_maxsize = connections
+        self._configuration.socket_options = _socket_options()
+        client = ApiClient(self._configuration)
+        manager: urllib3.PoolManager = client.rest_client.pool_manager
+        manager.connection_pool_kw["block"] = waits
+        if self._tls is not None:
+            manager.connection_pool_kw["ssl_context"] = self._tls
+        return PoolTransport(manager, self._configuration.host, self._headers, urlencode)
+
+    def _headers(self) -> dict[str, str]:
+        found = self._configuration.auth_settings().get("BearerToken")
+        return {"authorization": found["value"]} if found and found["value"] else {}
+
+
+def connect(access: Access) -> Connection:
+    """Raises:
+    AccessError: it cannot be used; whether the server answers is not tried.
+    """
+    makers: dict[type, Callable[[Any], Connection]] = {
+        KubeconfigFile: _of_file,
+        Kubeconfig: _of_text,
+        InCluster: _in_cluster,
+        Token: _of_token,
+    }
+    try:
+        return makers[type(access)](access)
+    except ConfigException as fault:
+        raise AccessError(str(fault)) from None
+    except (OSError, ValueError, TypeError, KeyError) as fault:
+        # Of a library fed with what people wrote; its text may quote a secret.
+        raise AccessError(f"the description of the cluster is faulty ({_name(fault)})") from None
+
+
+def _of_file(access: KubeconfigFile) -> Connection:
+    configuration = _configuration()
+    load_kube_config(
+        access.path or None,
+        access.context or None,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    return Connection(configuration, None)
+
+
+def _of_text(access: Kubeconfig) -> Connection:
+    config = read_text(access.text, access.context)
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    # Kept from the client, which would write keys into files and leave them there.
+    ca = _decoded(cluster, "certificate-authority-data")
+    certificate = _decoded(user, "client-certificate-data")
+    key = _decoded(user, "client-key-data")
+    configuration = _configuration()
+    load_kube_config_from_dict(config, client_configuration=configuration, persist_config=False)
+    _check_address(configuration.host)
+    insecure = bool(cluster.get("insecure-skip-tls-verify"))
+    return Connection(configuration, _tls(configuration, ca, insecure, certificate, key))
+
+
+def _in_cluster(_: InCluster) -> Connection:
+    configuration = _configuration()
+    load_incluster_config(client_configuration=configuration)
+    return Connection(configuration, None)
+
+
+def _of_token(access: Token) -> Connection:
+    _check_address(access.server)
+    configuration = _configuration()
+    configuration.host = access.server.rstrip("/")
+    configuration.verify_ssl = not access.insecure
+    if access.token:
+        configuration.api_key["BearerToken"] = f"Bearer {access.token.strip()}"
+    return Connection(configuration, _tls(configuration, access.ca, access.insecure))
+
+
+def _configuration() -> Configuration:
+    """The client's defaults alone; a proxy of the environment counts, as it does for kubectl."""
+    return type.__call__(Configuration)
+
+
+def _check_address(server: str) -> None:
+    found = urlsplit(server)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise AccessError("the address of the server must be http(s)://HOST[:PORT]")
+    if found.username or found.password:
+        raise AccessError("the address of the server must not contain a password")
+    if found.port == 0:
+        raise AccessError("the address of the server has port 0")
+
+
+def _decoded(entry: dict[str, Any], key: str) -> str:
+    value = entry.pop(key, None)
+    if not value:
+        return ""
+    try:
+        return base64.b64decode(str(value), validate=False).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise AccessError(f'"{key}" of the kubeconfig is not base64 of PEM') from None
+
+
+def _tls(
+    configuration: Configuration, ca: str, insecure: bool, certificate: str = "", key: str = ""
+) -> ssl.SSLContext | None:
+    if not configuration.host.startswith("https"):
+        return None
+    try:
+        context = ssl.create_default_context(cadata=ca or None)
+    except ssl.SSLError:
+        raise AccessError("the certificate authority is not PEM of a certificate") from None
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate or key:
+        try:
+            with _as_file(certificate + "\n" + key) as path:
+                context.load_cert_chain(path)
+        except (ssl.SSLError, OSError):
+            raise AccessError("client certificate and key do not belong together") from None
+    return context
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """For a library that reads keys from files alone: one that is in memory where there are such,
+    and nowhere afterwards."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, text.encode())
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        yield file.name
+
+
+def _socket_options() -> list[tuple[int, int, int]]:
+    idle, interval, count = _KEEPALIVE
+    options = [*HTTPConnection.default_socket_options]
+    options.append((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1))
+    for name, value in (
+        ("TCP_KEEPIDLE", idle),
+        ("TCP_KEEPINTVL", interval),
+        ("TCP_KEEPCNT", count),
+    ):
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    return options
+
+
+def _shown(host: str) -> str:
+    found = urlsplit(host)
+    port = f":{found.port}" if found.port else ""
+    return f"{found.scheme}://{found.hostname}{port}{found.path}"
+
+
+def _name(fault: Exception) -> str:
+    return type(fault).__name__
