@@ -27,6 +27,7 @@ from scheduler_core.cluster.remote import SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import AS_FAST_AS_POSSIBLE, ScaledClock
 from scheduler_core.cluster.volume_controller import VolumeController
+from scheduler_core.ports import ApiError
 from scheduler_core.workloads.base import WorkloadRunner
 
 logger = logging.getLogger(__name__)
@@ -198,8 +199,9 @@ def host(
             # Another process owns it by now, and says how it is.
             logger.warning("sandbox %s: %s", cluster_id, error)
             return True
-        except (OperationalError, InterfaceError) as error:
-            # A database that is away comes back; then somebody owns the sandbox again.
+        except (OperationalError, InterfaceError, ApiError) as error:
+            # A database that is away comes back; then somebody owns the sandbox again. The sandbox
+            # itself refuses (503) to be new while its first objects cannot be kept.
             logger.warning("sandbox %s: database away: %s", cluster_id, error)
             return True
         except Exception as error:

@@ -16,6 +16,7 @@ __all__ = ["Approvals", "denial_text"]
 
 _ONE: Final = ApprovalTerms()
 AT_DEADLINE: Final = "nobody decided in time, which approves it here"
+LET_GO_BEFORE: Final = "the pod was let go before that; it is on its way to its node"
 
 
 class Approvals:
@@ -37,6 +38,8 @@ class Approvals:
         self._on_deadline_change = on_deadline_change
         #: Pods that are let go whoever has approved them: by uid.
         self._waived: set[str] = set()
+        #: Those of them that were let go before, and whose gang may be bound in part: by uid.
+        self._let_go_before: set[str] = set()
 
     def decide(self, parked: Parked, decision: PermitDecision) -> None:
         """Apply a person's word to a pod that waits; the observer is told whether it counted."""
@@ -49,6 +52,8 @@ class Approvals:
             return _after_the_end(parked, decision)
         if decision.at is not None and decision.at >= waiting.deadline:
             return False, "given after the deadline"
+        if decision.verdict is not Verdict.APPROVE and parked.uid in self._let_go_before:
+            return False, LET_GO_BEFORE
         if decision.verdict is Verdict.DENY:
             return self._deny(parked, decision)
         if not parked.asks:
@@ -76,11 +81,18 @@ class Approvals:
         gang = self._directory.gang_of(pod)
         return requester(pod, self._directory.group(gang) if gang is not None else None)
 
-    def waive(self, parked: Parked, note: str = "") -> None:
-        """The pod needs no more words: it was let go before, or its time has decided."""
+    def waive(self, parked: Parked, note: str = "", *, let_go: bool = False) -> None:
+        """The pod needs no more words: its time has decided, or it was ``let_go`` before, which
+        nobody can undo: others of its gang may be bound."""
         self._waived.add(parked.uid)
+        if let_go:
+            self._let_go_before.add(parked.uid)
         parked.note = note
         self.review(parked)
+
+    def is_let_go(self, parked: Parked) -> bool:
+        """It was let go before, and is on its way to its node again."""
+        return parked.uid in self._let_go_before
 
     def _is_enough(self, parked: Parked) -> bool:
         """Enough different people."""
@@ -126,6 +138,7 @@ class Approvals:
     def forget(self, parked: Parked) -> None:
         """The pod waits no more."""
         self._waived.discard(parked.uid)
+        self._let_go_before.discard(parked.uid)
 
     # -- take back, deny -------------------------------------------------------------------------
 

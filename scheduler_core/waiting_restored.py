@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from scheduler_core.observers import ObserverSet
@@ -34,6 +35,20 @@ class RestoredWaits:
             if record.pod_group:
                 key = (record.pod_group, record.gang_uid)
                 self._gangs.setdefault(key, {})[record.pod.uid] = None
+
+    def complete(self, is_bound: Callable[[WaitingPodRecord], bool]) -> None:
+        """A gang is let go as one. Where a member is bound already, or its row says that it was let
+        go, so were those that waited with it, although the last worker died before it could say so:
+        whoever denied one of them after that, or took an approval back, was too late.
+        """
+        for record in list(self._records.values()):
+            if not (record.let_go or is_bound(record)):
+                continue
+            for sibling in self.gang_of(record):
+                # A row that was still open: what came after it was told cannot have been recorded.
+                waited = record.resolved_at is None or sibling.since < record.resolved_at
+                if sibling is not record and waited:
+                    self._records[sibling.pod.uid] = replace(sibling, let_go=True)
 
     def first(self) -> WaitingPodRecord | None:
         """The longest wait."""
@@ -67,6 +82,8 @@ class RestoredWaits:
 
     def denial(self, record: WaitingPodRecord) -> PermitDecision | None:
         """A denial of this pod, or of a member of its gang, that was given in time."""
+        if record.let_go:
+            return None
         for uid in [record.pod.uid, *(item.pod.uid for item in self.gang_of(record))]:
             for decision in self._decisions.get(uid, ()):
                 if decision.verdict is Verdict.DENY and not _is_late(decision, record):

@@ -110,7 +110,7 @@ class WaitingRoom:
         self._tell("pod_waiting", parked)
         if before is not None and _needs_no_word(before):
             parked.approved_by.extend(before.approved_by)
-            self._approvals.waive(parked)
+            self._approvals.waive(parked, let_go=before.let_go)
         for decision in early:
             self.decide(decision)
 
@@ -176,9 +176,11 @@ class WaitingRoom:
             return
         text = f"{record.pod.key} of its gang: {message}"
         for sibling in self.restored.gang_of(record):
-            self.restored.drop(sibling.pod.uid, outcome, text)
+            if record.let_go or not sibling.let_go:
+                self.restored.drop(sibling.pod.uid, outcome, text)
         for parked in self._parked_gang(record):
-            parked.waiting.break_up(text)
+            if record.let_go or not self._approvals.is_let_go(parked):
+                parked.waiting.break_up(text)
 
     def _parked_gang(self, record: WaitingPodRecord) -> Iterator[Parked]:
         for kind in self.directory.kinds:
