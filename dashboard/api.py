@@ -41,6 +41,7 @@ from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle
 
 MAX_COMMENT: Final = 1000
 MAX_PODS: Final = 5000
+MAX_UID: Final = 64
 _BINARY: Final = "application/octet-stream"
 _MAY_CONFIGURE: Final = "dashboard.control_run"
 _VERDICTS: Final = ("approve", "deny", "revoke")
@@ -157,15 +158,17 @@ def decide(request: HttpRequest, run_id: int) -> HttpResponse:
         errors["verdict"] = ['Must be "approve", "deny" or "revoke".']
     if not isinstance(comment, str) or not _is_text(comment) or len(comment) > MAX_COMMENT:
         errors["comment"] = [f"Must be text of at most {MAX_COMMENT} characters."]
-    pods, gang = _target(body, errors)
+    pods, gang, gang_uid = _target(body, errors)
     if errors:
         raise InvalidFields(errors)
     run = _run(run_id)
-    target = permits.Target(run.pk, pods, gang)
+    target = permits.Target(run.pk, pods, gang, gang_uid)
     try:
         answers = permits.decide(request.user, str(verdict), target, comment=comment.strip())
     except permits.UnknownWaitingPod as error:
         raise ApiError(404, str(error)) from None
+    except permits.AmbiguousGang as error:
+        raise ApiError(409, str(error)) from None
     results = [answer.as_json() for answer in answers]
     if any(answer.ok for answer in answers):
         return _json({"results": results})
@@ -183,7 +186,8 @@ def wait(request: HttpRequest, run_id: int, pk: int) -> HttpResponse:
 @api_view("GET")
 def gangs(request: HttpRequest, run_id: int) -> HttpResponse:
     """What gangs that wait hold, since when, and who approved them."""
-    return _json(waits_view.gangs(_run(run_id), text_param(request, "pod_group")))
+    name, uid = text_param(request, "pod_group"), text_param(request, "gang_uid")
+    return _json(waits_view.gangs(_run(run_id), name, uid))
 
 
 @api_view("POST", permission="dashboard.control_run")
@@ -239,6 +243,10 @@ def _config_change(body: dict[str, Any]) -> tuple[str, str, int, bool]:
         errors = [{"path": k, "message": words, "line": None} for k, words in wrong.items()]
         raise ApiError(400, "This is not a change of a configuration.", errors=errors)
     return str(text), str(comment).strip(), version or 0, validate_only
+
+
+def _is_uid(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_UID and _is_text(value)
 
 
 def _is_text(value: str) -> bool:
@@ -304,23 +312,27 @@ _GONE: Final = {
 }
 
 
-def _target(body: dict[str, Any], errors: dict[str, list[str]]) -> tuple[tuple[int, ...], str]:
-    """Ids or the pod group of a decision."""
-    pods, group = body.get("pods"), body.get("pod_group")
+def _target(
+    body: dict[str, Any], errors: dict[str, list[str]]
+) -> tuple[tuple[int, ...], str, str | None]:
+    """Ids, or the pod group and its uid where it is given, of a decision."""
+    pods, group, uid = body.get("pods"), body.get("pod_group"), body.get("gang_uid")
     if (pods is None) == (group is None):
         errors["pods"] = ['Name either "pods" or a "pod_group".']
-        return (), ""
+        return (), "", None
     if group is not None:
         if not isinstance(group, str) or not _POD_GROUP.fullmatch(group):
             errors["pod_group"] = ['Must be "namespace/name".']
-        return (), str(group)
+        if uid is not None and not _is_uid(uid):
+            errors["gang_uid"] = [f"Must be text of at most {MAX_UID} characters."]
+        return (), str(group), None if uid is None else str(uid)
     if not isinstance(pods, list) or not 1 <= len(pods) <= MAX_PODS:
         errors["pods"] = [f"Must be a list of 1 to {MAX_PODS} ids."]
-        return (), ""
+        return (), "", None
     if not all(type(pk) is int and 0 < pk <= MAX_INT for pk in pods):
         errors["pods"] = ["Must be a list of ids, which are whole numbers."]
-        return (), ""
-    return tuple(dict.fromkeys(pods)), ""
+        return (), "", None
+    return tuple(dict.fromkeys(pods)), "", None
 
 
 def _json(value: Any, status: int = 200) -> HttpResponse:

@@ -469,6 +469,12 @@ class WaitingPod(models.Model):
         return self.state in self.OPEN
 
     @property
+    def gang(self) -> tuple[str, str]:
+        """Which gang it is of, within its run: "namespace/name" and uid of the PodGroup. A gang of
+        scheduling.x-k8s.io and a native one may share the name. ("", "") where it is of none."""
+        return self.pod_group, self.gang_uid if self.pod_group else ""
+
+    @property
     def approvers_needed(self) -> int:
         """How many different people have to approve."""
         return int(self.terms.get("approvers", 1))

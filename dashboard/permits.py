@@ -57,6 +57,10 @@ class UnknownWaitingPod(Exception):
     """Nothing that waits, or waited, was named."""
 
 
+class AmbiguousGang(Exception):
+    """Two gangs have the name: one of scheduling.x-k8s.io and a native one."""
+
+
 class Code(enum.StrEnum):
     """What came of a word for one pod."""
 
@@ -127,6 +131,7 @@ class Target:
     run_id: int
     ids: tuple[int, ...] = ()
     gang: str = ""
+    gang_uid: str | None = None
 
     @classmethod
     def rows(cls, run_id: int, ids: Sequence[int]) -> Target:
@@ -134,35 +139,10 @@ class Target:
         return cls(run_id, ids=tuple(dict.fromkeys(ids)))
 
     @classmethod
-    def whole_gang(cls, run_id: int, pod_group: str) -> Target:
-        """Every wait that is open of "namespace/name", and members that begin to wait later."""
-        return cls(run_id, gang=pod_group)
-
-    @classmethod
-    def pod(cls, uid: str) -> Target:
-        """The wait of a pod that is open, or else its latest one, in whichever run.
-
-        Raises:
-            UnknownWaitingPod: the pod never waited.
-        """
-        waits = WaitingPod.objects.filter(uid=uid)
-        row = waits.filter(state__in=WaitingPod.OPEN).order_by("-pk").first()
-        row = row or waits.order_by("-pk").first()
-        if row is None:
-            raise UnknownWaitingPod("No such pod waits, or has waited.")
-        return cls(row.run_id, ids=(row.pk,))
-
-    @classmethod
-    def gang_by_uid(cls, uid: str) -> Target:
-        """The gang whose PodGroup has this uid.
-
-        Raises:
-            UnknownWaitingPod: no member of it ever waited.
-        """
-        row = WaitingPod.objects.filter(gang_uid=uid).order_by("-pk").first() if uid else None
-        if row is None:
-            raise UnknownWaitingPod("No such gang waits, or has waited.")
-        return cls(row.run_id, gang=row.pod_group)
+    def whole_gang(cls, run_id: int, pod_group: str, gang_uid: str | None = None) -> Target:
+        """Every wait that is open of "namespace/name", and members that begin to wait later.
+        ``gang_uid`` tells two gangs of that name apart; None where there is only one."""
+        return cls(run_id, gang=pod_group, gang_uid=gang_uid)
 
 
 def decide(
@@ -187,6 +167,7 @@ def decide(
     Raises:
         SchedulerRun.DoesNotExist: there is no such run.
         UnknownWaitingPod: none of the pods, or no open wait of the gang, is there.
+        AmbiguousGang: two gangs of that name wait, and the target does not say which.
     """
     word, actor = Verdict(verdict), Actor(user)
     with transaction.atomic():
@@ -214,21 +195,35 @@ def decide(
 def _chosen(target: Target) -> QuerySet[WaitingPod] | list[WaitingPod]:
     rows = WaitingPod.objects.filter(run=target.run_id)
     if target.gang:
-        waiting = rows.filter(pod_group=target.gang, state__in=WaitingPod.OPEN)
-        return waiting.order_by("since", "pk")
+        return _members(target, rows.filter(pod_group=target.gang, state__in=WaitingPod.OPEN))
     found = rows.in_bulk(target.ids)
     return [found[pk] for pk in target.ids if pk in found]
 
 
-def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[str, float]:
+def _members(target: Target, rows: QuerySet[WaitingPod]) -> list[WaitingPod]:
+    if target.gang_uid is not None:
+        rows = rows.filter(gang_uid=target.gang_uid)
+    found = list(rows.order_by("since", "pk"))
+    uids = sorted({row.gang_uid for row in found})
+    if len(uids) > 1:
+        names = " and ".join(uid or "none" for uid in uids)
+        raise AmbiguousGang(
+            f'{len(uids)} gangs called "{target.gang}" wait; say which by the uid of its PodGroup:'
+            f" {names}."
+        )
+    return found
+
+
+def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[str, str], float]:
     """gang -> when the first of its undecided members is turned down, and with it the others."""
     gangs = {row.pod_group for row in rows if row.pod_group}
-    found: dict[str, float] = {}
+    found: dict[tuple[str, str], float] = {}
     undecided = WaitingPod.objects.filter(
         run=run, pod_group__in=gangs, state=WaitingPod.State.WAITING
     )
-    columns = undecided.order_by().values_list("pod_group", "deadline", "terms")
-    for gang, deadline, terms in columns:
+    columns = undecided.order_by().values_list("pod_group", "gang_uid", "deadline", "terms")
+    for name, uid, deadline, terms in columns:
+        gang = name, uid
         if terms.get("at_deadline") != Verdict.APPROVE:
             found[gang] = min(deadline, found.get(gang, deadline))
     return found
@@ -244,7 +239,7 @@ class _Turn:
     comment: str
     at: float
     for_gang: bool
-    gang_deadlines: Mapping[str, float]
+    gang_deadlines: Mapping[tuple[str, str], float]
     changed: list[WaitingPod] = field(default_factory=list)
 
     def decide(self, row: WaitingPod) -> Answer:
@@ -257,7 +252,7 @@ class _Turn:
         said = self._said_before(row)
         if said is not None:
             return said
-        deadline = min(row.deadline, self.gang_deadlines.get(row.pod_group, row.deadline))
+        deadline = min(row.deadline, self.gang_deadlines.get(row.gang, row.deadline))
         if row.state == WaitingPod.State.WAITING and deadline <= self.at:
             text = f"Too late: its time ran out at {permits_words.moment(deadline)}."
             return self._answer(row, Code.TOO_LATE, text, when=deadline)
@@ -345,7 +340,7 @@ class _Turn:
 
     def write(self, target: Target, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> None:
         """Rows, decisions and audit of what was changed."""
-        stands = self._stand(target, rows, answers) if target.gang else False
+        stands = self._stand(rows, answers) if target.gang else False
         if not self.changed and not stands:
             return
         WaitingPod.objects.bulk_update(self.changed, DECIDED_COLUMNS, batch_size=500)
@@ -367,14 +362,13 @@ class _Turn:
             batch_size=500,
         )
 
-    def _stand(self, target: Target, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> bool:
+    def _stand(self, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> bool:
         """Have the word stand for the gang's later members too; whether that is news."""
         if not any(answer.ok for answer in answers):
             return False
-        gang = permits_gangs.Gang(self.run.pk, target.gang)
+        gang = permits_gangs.Gang(self.run.pk, *rows[0].gang)
         if self.word is Verdict.APPROVE:
-            uid = next((row.gang_uid for row in rows if row.gang_uid), "")
-            return gang.grant(self.actor.user, uid, self.at, self.comment)
+            return gang.grant(self.actor.user, self.at, self.comment)
         if self.word is Verdict.REVOKE:
             return gang.revoke(self.actor.name, self.at)
         return gang.end(self.at)

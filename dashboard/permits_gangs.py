@@ -12,25 +12,32 @@ from dashboard.permits_models import GangApproval
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """The standing approvals of one gang of a run. Call under the run's lock."""
+    """The standing approvals of one gang of a run. Call under the run's lock.
+
+    ``pod_group`` and ``gang_uid``: ``WaitingPod.gang`` of its members.
+    """
 
     run_id: int
     pod_group: str
+    gang_uid: str
 
     def standing(self) -> QuerySet[GangApproval]:
         """Those that cover members to come, oldest first."""
         return GangApproval.objects.filter(
-            run=self.run_id, pod_group=self.pod_group, state=GangApproval.State.STANDING
+            run=self.run_id,
+            pod_group=self.pod_group,
+            gang_uid=self.gang_uid,
+            state=GangApproval.State.STANDING,
         ).order_by("pk")
 
-    def grant(self, user: Any, gang_uid: str, at: float, comment: str) -> bool:
+    def grant(self, user: Any, at: float, comment: str) -> bool:
         """The person's approval stands from now on; False where it did before."""
         if self.standing().filter(username=user.get_username()).exists():
             return False
         GangApproval.objects.create(
             run_id=self.run_id,
             pod_group=self.pod_group,
-            gang_uid=gang_uid,
+            gang_uid=self.gang_uid,
             user=user if user.pk else None,
             username=user.get_username(),
             at=at,

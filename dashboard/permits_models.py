@@ -40,7 +40,7 @@ class GangApproval(models.Model):
         app_label = "dashboard"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["run", "pod_group", "username"],
+                fields=["run", "pod_group", "gang_uid", "username"],
                 condition=Q(state="standing"),
                 name="gangapproval_one_standing",
             )

@@ -27,7 +27,7 @@ class WaitingWriter:
         self.changed: set[int] = set()
         self._bound: list[int] = []
         #: Standing approvals by gang, as far as this batch has asked for them.
-        self._standing: dict[str, list[GangApproval]] = {}
+        self._standing: dict[tuple[str, str], list[GangApproval]] = {}
 
     def tell(self, record: WaitingPodRecord) -> None:
         """A wait began or went on, or ended."""
@@ -149,7 +149,7 @@ class WaitingWriter:
     def _cover(self, row: WaitingPod) -> None:
         """Approvals of the whole gang count for a member that begins to wait later."""
         covered = False
-        for approval in self._standing_of(row.pod_group):
+        for approval in self._standing_of(row):
             if row.state != WaitingPod.State.WAITING or not _counts(approval, row):
                 continue
             at = max(approval.at, row.since)
@@ -169,20 +169,20 @@ class WaitingWriter:
 
     def _end_standing(self, row: WaitingPod) -> None:
         """A gang that was let go, or given up, needs its approvals no more."""
-        if row.state == WaitingPod.State.REMOVED or not self._standing_of(row.pod_group):
+        if row.state == WaitingPod.State.REMOVED or not self._standing_of(row):
             return
-        gang, at = Gang(self._run.pk, row.pod_group), row.resolved_at or row.since
+        gang, at = Gang(self._run.pk, *row.gang), row.resolved_at or row.since
         if row.state == WaitingPod.State.ALLOWED:
             gang.complete(at)
         else:
             gang.end(at)
-        self._standing[row.pod_group] = []
+        self._standing[row.gang] = []
 
-    def _standing_of(self, pod_group: str) -> list[GangApproval]:
-        found = self._standing.get(pod_group)
+    def _standing_of(self, row: WaitingPod) -> list[GangApproval]:
+        found = self._standing.get(row.gang)
         if found is None:
-            standing = Gang(self._run.pk, pod_group).standing().select_related("user")
-            found = self._standing[pod_group] = list(standing)
+            standing = Gang(self._run.pk, *row.gang).standing().select_related("user")
+            found = self._standing[row.gang] = list(standing)
         return found
 
 

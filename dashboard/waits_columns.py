@@ -21,7 +21,9 @@ def fill_waiting(row: WaitingPod, record: WaitingPodRecord) -> None:
     row.node, row.profile, row.priority = record.node, record.profile, record.priority
     row.pod_group, row.group_min_member = record.pod_group, record.group_min_member
     row.since, row.deadline, row.cycle = record.since, record.deadline, record.cycle
-    row.needs_approval, row.gang_uid = record.needs_approval, record.gang_uid
+    row.needs_approval = record.needs_approval
+    # A wait belongs to the gang with which it began, also when the PodGroup has gone meanwhile.
+    row.gang_uid = record.gang_uid or row.gang_uid
     row.terms = terms_json(record.terms)
     row.node_use = {
         name: [int(use.allocatable), int(use.before), int(use.after)]
@@ -57,6 +59,7 @@ def waiting_record(row: WaitingPod) -> WaitingPodRecord:
         terms=_terms(row.terms),
         approved_by=tuple(item["user"] for item in row.approvals),
         node_use={name: NodeUse(*use) for name, use in row.node_use.items()},
+        resolved_at=row.resolved_at,
         let_go=row.unbound,
     )
 

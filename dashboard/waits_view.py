@@ -28,7 +28,8 @@ def detail(run: SchedulerRun, pk: int, user: Any) -> dict[str, Any]:
     now = commits.run_clock(run.pk)
     members = [row]
     if row.pod_group and row.is_open:
-        members = list(_open(run).filter(pod_group=row.pod_group).order_by("since", "pk"))
+        same = _open(run).filter(pod_group=row.pod_group, gang_uid=row.gang_uid)
+        members = list(same.order_by("since", "pk"))
     return {
         **frames.waiting_row(row),
         "run": run.pk,
@@ -37,29 +38,29 @@ def detail(run: SchedulerRun, pk: int, user: Any) -> dict[str, Any]:
         "seconds_left": max(0.0, row.deadline - now) if row.is_open else 0.0,
         "may": _may(row, user),
         "said": [_word(said) for said in Decision.objects.filter(waiting_pod=row)],
-        "gang": _gang(row.pod_group, members, _standing(run, [row.pod_group]))
-        if row.pod_group
-        else None,
+        "gang": _gang(row.gang, members, _standing(run, [row.gang])) if row.pod_group else None,
         "nodes": _nodes(members),
         "rivals": rivals(run, members),
     }
 
 
-def gangs(run: SchedulerRun, pod_group: str = "") -> dict[str, Any]:
-    """Every gang that waits, or one of them: what it holds, where, and since when; the longest wait
-    first."""
+def gangs(run: SchedulerRun, pod_group: str = "", gang_uid: str = "") -> dict[str, Any]:
+    """Every gang that waits, or those of a name, or one of them: what it holds, where, and since
+    when; the longest wait first."""
     rows = _open(run).exclude(pod_group="")
     if pod_group:
         rows = rows.filter(pod_group=pod_group)
-    members: dict[str, list[WaitingPod]] = {}
+    if gang_uid:
+        rows = rows.filter(gang_uid=gang_uid)
+    members: dict[tuple[str, str], list[WaitingPod]] = {}
     for row in rows.order_by("since", "pk"):
-        members.setdefault(row.pod_group, []).append(row)
+        members.setdefault(row.gang, []).append(row)
     standing = _standing(run, list(members))
     return {
         "run": run.pk,
         "seq": run.commit_seq,
         "now": commits.run_clock(run.pk),
-        "gangs": [_gang(name, found, standing) for name, found in members.items()],
+        "gangs": [_gang(gang, found, standing) for gang, found in members.items()],
     }
 
 
@@ -81,6 +82,7 @@ def rivals(run: SchedulerRun, members: Sequence[WaitingPod]) -> dict[str, Any]:
                 "id": row.pk,
                 "pod": f"{row.namespace}/{row.name}",
                 "pod_group": row.pod_group,
+                "gang_uid": row.gang_uid,
                 "node": row.node,
                 "priority": row.priority,
                 "since": row.since,
@@ -124,28 +126,34 @@ def _word(said: Decision) -> dict[str, Any]:
     }
 
 
-def _standing(run: SchedulerRun, names: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+def _standing(
+    run: SchedulerRun, gangs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    names = {name for name, _ in gangs}
     rows = GangApproval.objects.filter(
-        run=run, state=GangApproval.State.STANDING, pod_group__in=list(names)
+        run=run, state=GangApproval.State.STANDING, pod_group__in=names
     )
     for row in rows.order_by("pk"):
         said = {"user": row.username, "at": row.at, "comment": row.comment}
-        found.setdefault(row.pod_group, []).append(said)
+        found.setdefault((row.pod_group, row.gang_uid), []).append(said)
     return found
 
 
 def _gang(
-    name: str, members: Sequence[WaitingPod], standing: dict[str, list[dict[str, Any]]]
+    gang: tuple[str, str],
+    members: Sequence[WaitingPod],
+    standing: dict[tuple[str, str], list[dict[str, Any]]],
 ) -> dict[str, Any]:
+    name, uid = gang
     return {
         "pod_group": name,
-        "uid": next((row.gang_uid for row in members if row.gang_uid), ""),
+        "uid": uid,
         "min_member": max((row.group_min_member for row in members), default=0),
         "members": len(members),
         "approved": sum(row.decision_verdict == WaitingPod.Verdict.APPROVE for row in members),
         "approvers_needed": max((row.approvers_needed for row in members), default=1),
-        "standing": standing.get(name, []),
+        "standing": standing.get(gang, []),
         "priority": max((row.priority for row in members), default=0),
         "since": min((row.since for row in members), default=0.0),
         "deadline": min((row.deadline for row in members), default=0.0),
@@ -167,7 +175,7 @@ def _nodes(members: Sequence[WaitingPod]) -> list[dict[str, Any]]:
         asked = _sum(row.requests for row in rows)
         latest = max(rows, key=lambda row: (row.since, row.pk))
         use = {
-            name: [allocatable, after - asked.get(name, 0), after]
+            name: [allocatable, max(0, after - asked.get(name, 0)), after]
             for name, (allocatable, _, after) in latest.node_use.items()
         }
         answer.append(

@@ -77,7 +77,7 @@ def decide_gang(user: Any, verdict: Verdict, name: str, run: int | None, comment
         Problem: 403, 404, 409, 410.
     """
     row = selectors.wait_of_gang(name, run)
-    target = Target.whole_gang(row.run_id, row.pod_group)
+    target = Target.whole_gang(row.run_id, *row.gang)
     try:
         answers = permits.decide(user, verdict, target, comment=comment)
     except permits.UnknownWaitingPod:

@@ -73,3 +73,17 @@ class IdempotentAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.status}"
+
+
+class TokenFailures(models.Model):
+    """Failed attempts to use an API token in one window of time (``dashboard.rest.throttle``)."""
+
+    key = models.CharField(max_length=64, primary_key=True, help_text="SHA-256 of who failed.")
+    failures = models.IntegerField(default=0)
+    until = models.DateTimeField(db_index=True, help_text="When the window ends.")
+
+    class Meta:
+        verbose_name_plural = "token failures"
+
+    def __str__(self) -> str:
+        return f"{self.failures} until {self.until}"

@@ -70,11 +70,25 @@ def wait_of_pod(uid: str, run: int | None) -> WaitingPod:
 
 
 def wait_of_gang(name: str, run: int | None) -> WaitingPod:
-    """One wait of a gang's member, the same way. ``name``: uid, or "NAMESPACE:NAME"."""
+    """One wait of a gang's member, the same way. ``name``: uid, or "NAMESPACE:NAME".
+
+    Raises:
+        Problem: also 409 where two gangs of that name wait, one of either kind.
+    """
     namespace, colon, rest = name.partition(":")
     which = Q(pod_group=f"{namespace}/{rest}") if colon else Q(gang_uid=name)
-    rows = WaitingPod.objects.filter(which).select_related("run__cluster")
-    return _the_one(rows.exclude(pod_group=""), run, "gang")
+    rows = WaitingPod.objects.filter(which).select_related("run__cluster").exclude(pod_group="")
+    row = _the_one(rows, run, "gang")
+    namesakes = rows.filter(run=row.run_id, state__in=WaitingPod.OPEN).exclude(
+        gang_uid=row.gang_uid
+    )
+    if colon and row.is_open and namesakes.exists():
+        raise Problem(
+            409,
+            "ambiguous",
+            f"Two gangs called {row.pod_group} wait. Name one by the uid of its PodGroup.",
+        )
+    return row
 
 
 def _the_one(rows: QuerySet[WaitingPod], run: int | None, what: str) -> WaitingPod:

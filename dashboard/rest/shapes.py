@@ -132,7 +132,7 @@ def gang_links(row: WaitingPod) -> dict[str, str]:
     base = f"{API}/gangs/{gang_path(row)}"
     query = f"?run={row.run_id}"
     links = {
-        "self": f"{API}/waiting{query}&gang={quote(row.pod_group, safe='')}",
+        "self": f"{API}/waiting{query}&gang={quote(row.gang_uid or row.pod_group, safe='')}",
         "approve": f"{base}/approve{query}",
         "deny": f"{base}/deny{query}",
         "page": page(row.run_id),

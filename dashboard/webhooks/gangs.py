@@ -23,9 +23,40 @@ _Verdict = WaitingPod.Verdict
 _Event = WebhookEndpoint.Event
 
 
+#: Plugins that have a member wait for the others of its gang. (They are named here so that a
+#: process that only sends need not load the scheduler; a test compares.)
+QUORUM_PLUGINS: Final = frozenset({"Coscheduling", "GangScheduling"})
+#: How a gang can end before its quorum waited, and be news all the same.
+_NEWS_ANYWAY: Final = frozenset({APPROVED, DENIED, EXPIRED, str(_State.BROKEN)})
+
+
 def key(row: WaitingPod) -> str:
-    """What rows of the same gang have in common, within a run."""
-    return row.pod_group or f"pod:{row.uid}"
+    """What rows of the same gang have in common, within a run. By uid, where it is known: two gangs
+    may share a name."""
+    if not row.pod_group:
+        return f"pod:{row.uid}"
+    return f"gang:{row.gang_uid}" if row.gang_uid else row.pod_group
+
+
+def quorum_waits(changed: Sequence[WaitingPod]) -> bool:
+    """Whether one of these members need not wait for the others any more: then none of its gang
+    does. A pod without a gang never does."""
+    return any(
+        is_alive(row) and not any(item["plugin"] in QUORUM_PLUGINS for item in row.pending)
+        for row in changed
+    )
+
+
+def is_news(outcome: str, told: str, quorum: bool) -> bool:
+    """Whether there is something to tell of a gang of which ``told`` was the last that was told, ""
+    for nothing yet. That it waits is told once its quorum does. One that is given up before, as
+    happens to a gang without room again and again, is no news; what people have said is, and that
+    its time is over."""
+    if outcome == told:
+        return False
+    if told:
+        return True
+    return quorum if outcome == WAITING else quorum or outcome in _NEWS_ANYWAY
 
 
 def outcome(waits: Sequence[WaitingPod]) -> str:

@@ -53,8 +53,9 @@ class WebhookEndpoint(models.Model):
 class WebhookGang(models.Model):
     """One wait of one gang, as far as it has been told; gone when the wait has ended.
 
-    ``key`` is the pod group's "namespace/name", or "pod:" and the uid of a pod without one.
-    ``first_wait`` is the lowest ``WaitingPod.id`` of this wait of the gang.
+    ``key`` is "gang:" and the uid of the PodGroup, its "namespace/name" where the uid is not known,
+    or "pod:" and the uid of a pod without one. ``first_wait`` is the lowest ``WaitingPod.id`` of
+    this wait of the gang. ``outcome`` is "" until its quorum waits.
     """
 
     run = models.ForeignKey(

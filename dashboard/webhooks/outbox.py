@@ -49,7 +49,8 @@ def note(run: SchedulerRun, changed: Iterable[WaitingPod]) -> int:
 def send_to(endpoint: WebhookEndpoint, type: str, body: str, at: datetime) -> WebhookDelivery:
     """A message for one endpoint that is about no gang."""
     message = WebhookMessage.objects.create(uid=_new_uid(), type=type, body=body, created_at=at)
-    (delivery,) = WebhookDelivery.objects.bulk_create([_delivery(message, endpoint, at)])
+    delivery = _delivery(message, endpoint, at, message.uid)
+    (delivery,) = WebhookDelivery.objects.bulk_create([delivery])
     return delivery
 
 
@@ -78,6 +79,8 @@ class _Telling:
         self._endpoints = endpoints
         self._now = now
         self._messages: list[tuple[WebhookMessage, list[WaitingPod]]] = []
+        #: message uid -> what keeps its order
+        self._order: dict[str, str] = {}
 
     def tell(self, rows: Sequence[WaitingPod]) -> int:
         by_key: dict[str, list[WaitingPod]] = defaultdict(list)
@@ -94,7 +97,7 @@ class _Telling:
             gang = known.get(key)
             if gang is None:
                 gang = WebhookGang(run=self._run, key=key, first_wait=waits[key][0].pk)
-            said = self._say(gang, waits[key])
+            said = self._say(gang, waits[key], by_key[key])
             if not any(gangs.is_alive(row) for row in waits[key]):
                 ended.append(gang.pk)
             elif key not in known:
@@ -123,32 +126,45 @@ class _Telling:
     ) -> dict[str, list[WaitingPod]]:
         """All rows of each gang's wait, oldest first; none for a gang that is not told of and of
         which nothing is open (it came and went within one transaction, or was told to its end)."""
-        groups = [rows[0].pod_group for rows in by_key.values() if rows[0].pod_group]
+        groups = {key: rows[0].pod_group for key, rows in by_key.items() if rows[0].pod_group}
+        keys = list(groups)
         found: dict[str, list[WaitingPod]] = defaultdict(list)
-        for start in range(0, len(groups), _CHUNK):
-            part = groups[start : start + _CHUNK]
-            starts = [known[group].first_wait for group in part if group in known]
+        for start in range(0, len(keys), _CHUNK):
+            part = keys[start : start + _CHUNK]
+            starts = [known[key].first_wait for key in part if key in known]
             wanted = Q(state__in=WaitingPod.OPEN) | Q(unbound=True)
             if starts:
                 wanted |= Q(pk__gte=min(starts))
-            query = WaitingPod.objects.filter(wanted, run=self._run, pod_group__in=part)
+            names = {groups[key] for key in part}
+            query = WaitingPod.objects.filter(wanted, run=self._run, pod_group__in=names)
             for row in query.defer("pending", "node_use").order_by("pk"):
-                found[row.pod_group].append(row)
-        return {key: self._of(known.get(key), found[key] or rows) for key, rows in by_key.items()}
+                found[gangs.key(row)].append(row)
+        return {key: self._of(known.get(key), found[key], rows) for key, rows in by_key.items()}
 
     @staticmethod
-    def _of(gang: WebhookGang | None, rows: Iterable[WaitingPod]) -> list[WaitingPod]:
+    def _of(
+        gang: WebhookGang | None, found: Sequence[WaitingPod], changed: Sequence[WaitingPod]
+    ) -> list[WaitingPod]:
         if gang is not None:
-            return [row for row in rows if row.pk >= gang.first_wait]
-        return [row for row in rows if gangs.is_alive(row)]
+            return [row for row in found or changed if row.pk >= gang.first_wait]
+        alive = [row for row in found or changed if gangs.is_alive(row)]
+        if not alive:
+            return []
+        # A gang that began to wait before anybody wanted to hear of it: who ends now is of it.
+        began = min(row.since for row in alive)
+        known = {row.pk for row in alive}
+        ended = [r for r in changed if r.pk not in known and (r.resolved_at or 0.0) >= began]
+        return sorted([*alive, *ended], key=lambda row: row.pk)
 
-    def _say(self, gang: WebhookGang, waits: list[WaitingPod]) -> bool:
+    def _say(
+        self, gang: WebhookGang, waits: list[WaitingPod], changed: Sequence[WaitingPod]
+    ) -> bool:
         """Make a message where there is news, and note it on ``gang``; whether there was."""
         outcome = gangs.outcome(waits)
         asks = gangs.needs_approval(waits)
-        if outcome == gang.outcome and not (
-            outcome == gangs.WAITING and asks and not gang.told_approval
-        ):
+        begins_to_ask = outcome == gang.outcome == gangs.WAITING and asks and not gang.told_approval
+        news = gangs.is_news(outcome, gang.outcome, gangs.quorum_waits(changed))
+        if not news and not begins_to_ask:
             return False
         gang.told_approval |= asks
         gang.outcome = outcome
@@ -162,11 +178,12 @@ class _Telling:
             uid=_new_uid(),
             type=gangs.event(outcome),
             run=self._run,
-            gang=gang.key,
+            gang=waits[0].pod_group or gang.key,
             body=body,
             created_at=self._now,
         )
         self._messages.append((message, waits))
+        self._order[message.uid] = f"{self._run.pk}:{gang.key}"
 
     def _write(self) -> None:
         to = [
@@ -179,7 +196,10 @@ class _Telling:
         messages = [message for message, _ in self._messages if id(message) in set(wanted)]
         WebhookMessage.objects.bulk_create(messages, batch_size=_CHUNK)
         WebhookDelivery.objects.bulk_create(
-            [_delivery(message, endpoint, self._now) for message, endpoint in to],
+            [
+                _delivery(message, endpoint, self._now, self._order[message.uid])
+                for message, endpoint in to
+            ],
             batch_size=_CHUNK,
         )
 
@@ -192,11 +212,13 @@ def _wants(endpoint: WebhookEndpoint, message: WebhookMessage, waits: Sequence[W
     return not endpoint.only_approval or gangs.needs_approval(waits)
 
 
-def _delivery(message: WebhookMessage, endpoint: WebhookEndpoint, now: datetime) -> WebhookDelivery:
+def _delivery(
+    message: WebhookMessage, endpoint: WebhookEndpoint, now: datetime, order: str
+) -> WebhookDelivery:
     return WebhookDelivery(
         message=message,
         endpoint=endpoint,
-        order_key=f"{message.run_id}:{message.gang}" if message.gang else message.uid,
+        order_key=order,
         next_attempt_at=now,
         give_up_at=now + max_age(),
     )

@@ -319,7 +319,8 @@ def test_what_there_is_to_know_before_the_click(
 ) -> None:
     use = {"cpu": NodeUse(4000, 1000, 1500)}
     row = waiting(run, "a", pod_group=GANG, node_use=use, terms=TWO, gang_uid="g-uid")
-    waiting(run, "b", pod_group=GANG, node_use={"cpu": NodeUse(4000, 1500, 2000)})
+    more = {"cpu": NodeUse(4000, 1500, 2000)}
+    waiting(run, "b", pod_group=GANG, node_use=more, gang_uid="g-uid")
     waiting(run, "rival", node_use=use)
     say(operator, "approve", row)
     found = as_operator.get(f"/api/runs/{run.pk}/waiting/{row.pk}").json()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import requests
 from django.contrib.auth.models import Permission, User
-from django.core.cache import cache
 from schemathesis.openapi import from_dict
 
 from dashboard.rest import site, tokens
@@ -44,14 +43,6 @@ class Bot:
             assert response.headers["Content-Type"] == "application/problem+json", response.text
             assert response.json()["status"] == response.status_code
         return response
-
-
-@pytest.fixture(autouse=True)
-def no_failures_yet() -> Iterator[None]:
-    """Failed attempts are counted in a cache that outlives a test."""
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture

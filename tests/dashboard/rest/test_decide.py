@@ -184,6 +184,21 @@ def test_a_gangs_approval_covers_a_member_that_comes_later(run: SchedulerRun, bo
     assert {item["state"] for item in bot.get("/waiting").json()["items"]} == {"sent"}
 
 
+def test_of_two_gangs_of_one_name_the_uid_says_which(run: SchedulerRun, bot: Bot) -> None:
+    gang(run, "a", uid="pg-1")
+    gang(run, "b", uid="pg-2")
+    refused = bot.post("/gangs/default:gang/approve")
+    assert (refused.status_code, refused.json()["code"]) == (409, "ambiguous")
+    assert "Name one by the uid of its PodGroup." in refused.json()["detail"]
+    body = bot.post("/gangs/pg-2/approve").json()
+    assert [result["pod"] for result in body["results"]] == ["default/b"]
+    items = bot.get("/waiting").json()["items"]
+    assert {item["gang"]["uid"]: item["state"] for item in items} == {
+        "pg-1": "waiting",
+        "pg-2": "sent",
+    }
+
+
 def test_a_gang_again_also_after_its_end(run: SchedulerRun, bot: Bot, other_bot: Bot) -> None:
     rows = gang(run, "a", "b")
     bot.post("/gangs/pg-1/deny")
