@@ -1,4 +1,5 @@
-"""Namespace, PriorityClass, Event, Service, PodDisruptionBudget and the controllers of pods."""
+"""Namespace, PriorityClass, Event, Service, PodDisruptionBudget, and the
+controllers of pods."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from .reader import Reader
 from .selectors import LabelSelector, label_selector
 
 __all__ = [
+    "Deployment",
     "Event",
+    "Job",
     "Namespace",
     "ObjectReference",
     "PodDisruptionBudget",
@@ -177,5 +180,29 @@ class StatefulSet(KubeObject):
 
     @classmethod
     def read(cls, reader: Reader) -> StatefulSet:
+        selector = label_selector(reader.child("spec"), "selector")
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Deployment(KubeObject):
+    """A controller of ReplicaSets."""
+
+    selector: LabelSelector | None = None
+
+    @classmethod
+    def read(cls, reader: Reader) -> Deployment:
+        selector = label_selector(reader.child("spec"), "selector")
+        return cls(**read_metadata(reader, namespaced=True), selector=selector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Job(KubeObject):
+    """A controller of pods that end."""
+
+    selector: LabelSelector | None = None
+
+    @classmethod
+    def read(cls, reader: Reader) -> Job:
         selector = label_selector(reader.child("spec"), "selector")
         return cls(**read_metadata(reader, namespaced=True), selector=selector)

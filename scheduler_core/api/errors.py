@@ -106,7 +106,7 @@ def _rebuild(
 def show(value: object) -> str:
     """A value as JSON on one line, shortened when long; never raises."""
     try:
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 4] + " ..."

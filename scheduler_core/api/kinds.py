@@ -11,7 +11,9 @@ from types import MappingProxyType
 from typing import Final
 
 from .cluster_objects import (
+    Deployment,
     Event,
+    Job,
     Namespace,
     PodDisruptionBudget,
     PriorityClass,
@@ -147,7 +149,9 @@ KINDS: Final[Mapping[str, Kind]] = _table(
         ("rc",),
     ),
     Kind("ReplicaSet", "apps/v1", "replicasets", True, ReplicaSet, ("rs",)),
+    Kind("Deployment", "apps/v1", "deployments", True, Deployment, ("deploy",)),
     Kind("StatefulSet", "apps/v1", "statefulsets", True, StatefulSet, ("sts",)),
+    Kind("Job", "batch/v1", "jobs", True, Job),
     Kind(
         "PodDisruptionBudget",
         "policy/v1",

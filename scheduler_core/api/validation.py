@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from .cluster_objects import Namespace, PodDisruptionBudget, PriorityClass, ReplicaSet, StatefulSet
+from .cluster_objects import (
+    Deployment,
+    Job,
+    Namespace,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    StatefulSet,
+)
 from .errors import (
     FieldError,
     InvalidObject,
@@ -32,6 +40,7 @@ from .reader import Reader
 from .resource_names import is_extended_resource
 from .syntax import check_dns_label, check_dns_subdomain, check_label_key, check_label_value
 from .taints import TAINT_EFFECTS
+from .validation_controllers import deployment_faults, job_faults, replica_set_faults
 from .validation_pod import pod_faults
 from .validation_selectors import label_faults, label_selector_faults
 
@@ -190,7 +199,7 @@ _SYSTEM_CLASSES: Final = frozenset(
 
 
 def _selector_faults(
-    found: PodDisruptionBudget | ReplicaSet | StatefulSet,
+    found: PodDisruptionBudget | StatefulSet,
 ) -> Iterator[FieldError]:
     return label_selector_faults("spec.selector", found.selector)
 
@@ -204,7 +213,9 @@ _RULES: Final[Mapping[type, Callable[[Any], Iterator[FieldError]]]] = MappingPro
         Workload: workload_faults,
         PriorityClass: _priority_class_faults,
         PodDisruptionBudget: _selector_faults,
-        ReplicaSet: _selector_faults,
+        Deployment: deployment_faults,
+        Job: job_faults,
+        ReplicaSet: replica_set_faults,
         StatefulSet: _selector_faults,
     }
 )

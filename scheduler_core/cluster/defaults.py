@@ -31,11 +31,12 @@ def _pod(obj: Json) -> None:
     spec = _object(obj, "spec")
     if spec is None:
         return
-    for key, value in _POD_SPEC.items():
-        spec.setdefault(key, value)
-    spec.setdefault("securityContext", {})
+    _pod_spec(spec)
+    spec.setdefault("enableServiceLinks", True)
     for container in _containers(spec):
-        _container(container, bool(spec.get("hostNetwork")))
+        _requests_from_limits(container["resources"])
+        if spec.get("hostNetwork"):
+            _host_ports(container)
     _tolerations(spec)
     status = _object(obj, "status")
     if status is not None:
@@ -44,10 +45,18 @@ def _pod(obj: Json) -> None:
         status.setdefault("qosClass", qos_class(spec))
 
 
+def _pod_spec(spec: Json) -> None:
+    """What a pod's own spec and a template's have in common."""
+    for key, value in _POD_SPEC.items():
+        spec.setdefault(key, value)
+    spec.setdefault("securityContext", {})
+    for container in _containers(spec):
+        _container(container)
+
+
 _POD_SPEC: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "dnsPolicy": "ClusterFirst",
-        "enableServiceLinks": True,
         "restartPolicy": "Always",
         "schedulerName": DEFAULT_SCHEDULER_NAME,
         "terminationGracePeriodSeconds": 30,
@@ -55,18 +64,24 @@ _POD_SPEC: Final[Mapping[str, Any]] = MappingProxyType(
 )
 
 
-def _container(container: Json, host_network: bool) -> None:
+def _container(container: Json) -> None:
     container.setdefault("imagePullPolicy", _pull_policy(container.get("image")))
     container.setdefault("resources", {})
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    _requests_from_limits(container["resources"])
+    for port in _ports(container):
+        port.setdefault("protocol", "TCP")
+
+
+def _ports(container: Json) -> Iterator[Json]:
     ports = container.get("ports")
-    for port in ports if isinstance(ports, list) else ():
-        if isinstance(port, dict):
-            port.setdefault("protocol", "TCP")
-            if host_network and "containerPort" in port:
-                port.setdefault("hostPort", port["containerPort"])
+    return (p for p in (ports if isinstance(ports, list) else ()) if isinstance(p, dict))
+
+
+def _host_ports(container: Json) -> None:
+    for port in _ports(container):
+        if "containerPort" in port:
+            port.setdefault("hostPort", port["containerPort"])
 
 
 def _requests_from_limits(resources: Any) -> None:
@@ -204,6 +219,61 @@ def _volume(obj: Json) -> None:
         status.setdefault("phase", "Pending")
 
 
+def _template(spec: Json) -> None:
+    template = _object(spec, "template")
+    of_pod = _object(template, "spec") if template is not None else None
+    if of_pod is not None:
+        _pod_spec(of_pod)
+
+
+def _replica_set(obj: Json) -> None:
+    spec = _object(obj, "spec")
+    if spec is None:
+        return
+    spec.setdefault("replicas", 1)
+    _template(spec)
+    status = _object(obj, "status")
+    if status is not None:
+        status.setdefault("replicas", 0)
+
+
+def _deployment(obj: Json) -> None:
+    spec = _object(obj, "spec")
+    if spec is None:
+        return
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    strategy = _object(spec, "strategy")
+    if strategy is not None:
+        strategy.setdefault("type", "RollingUpdate")
+        rolling = _object(strategy, "rollingUpdate") if _rolls(strategy) else None
+        if rolling is not None:
+            rolling.setdefault("maxSurge", "25%")
+            rolling.setdefault("maxUnavailable", "25%")
+    _template(spec)
+    _object(obj, "status")
+
+
+def _rolls(strategy: Json) -> bool:
+    return bool(strategy["type"] == "RollingUpdate")
+
+
+def _job(obj: Json) -> None:
+    spec = _object(obj, "spec")
+    if spec is None:
+        return
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    _template(spec)
+    _object(obj, "status")
+
+
 def _object(parent: Json, key: str) -> Json | None:
     """The object at `key`, made if it is not there; None if it is something else."""
     found = parent.get(key)
@@ -222,6 +292,8 @@ def _containers(spec: Json) -> Iterator[Json]:
 
 _DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
     {
+        "Deployment": _deployment,
+        "Job": _job,
         "Namespace": _namespace,
         "Node": _node,
         "PersistentVolume": _volume,
@@ -229,6 +301,7 @@ _DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
         "Pod": _pod,
         "PodDisruptionBudget": _disruption_budget,
         "PriorityClass": _priority_class,
+        "ReplicaSet": _replica_set,
         "StorageClass": _storage_class,
     }
 )

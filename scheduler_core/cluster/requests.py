@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from scheduler_core.ports import ApiError, Json, PodCondition
@@ -11,19 +12,33 @@ from scheduler_core.ports import ApiError, Json, PodCondition
 from . import pod_verbs, verbs
 from .errors import unknown_kind
 from .event_log import Emission
-from .objects import clone
+from .objects import clone, name_of, namespace_of, uid_of
 from .resources import RESOURCES, Resource, kind_name
 from .store import Transaction
 
-__all__ = ["Requests", "resource_of"]
+__all__ = ["Patch", "Requests", "resource_of"]
 
 T = TypeVar("T")
 
 
-def resource_of(kind: str) -> Resource:
-    """Raises:
-    ApiError: 404 for a kind that the sandbox does not store.
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A merge patch of one object, which must still be the one with this uid."""
+
+    kind: str
+    of: Json
+    body: Json
+    subresource: str = ""
+
+
+def resource_of(kind: str | Resource) -> Resource:
+    """The resource of a kind; a custom one, which has no fixed name, is given as it is.
+
+    Raises:
+        ApiError: 404 for a kind that the sandbox does not store.
     """
+    if isinstance(kind, Resource):
+        return kind
     found = RESOURCES.get(kind)
     if found is None:
         raise unknown_kind(kind)
@@ -64,6 +79,21 @@ class Requests(ABC):
         resource, body = resource_of(kind), clone(patch)
         return self._request(
             lambda tx: verbs.patch(tx, resource, namespace, name, body, subresource)
+        )
+
+    def patch_all(self, patches: Sequence[Patch]) -> list[Json]:
+        """Apply merge patches, all or none: they are kept, and seen, together.
+
+        Raises:
+            ApiError: what `patch` says of the first that is refused, 409 where it is another
+                object of that name by now; nothing is changed then.
+        """
+        bodies = [(resource_of(p.kind), p.of, _for_uid(p), p.subresource) for p in patches]
+        return self._request(
+            lambda tx: [
+                verbs.patch(tx, resource, namespace_of(of), name_of(of), body, subresource)
+                for resource, of, body, subresource in bodies
+            ]
         )
 
     def delete(
@@ -113,3 +143,9 @@ class Requests(ABC):
         except ApiError:
             return
         self._emit(Emission(about, type, reason, action, note, reporting_controller))
+
+
+def _for_uid(patch: Patch) -> Json:
+    body: Json = clone(patch.body)
+    body.setdefault("metadata", {})["uid"] = uid_of(patch.of)
+    return body

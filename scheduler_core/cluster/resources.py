@@ -13,12 +13,16 @@ from scheduler_core.api.native import NATIVE_POD_GROUP
 from scheduler_core.api.validation import validate
 from scheduler_core.ports import Json
 
+from .plain_kinds import PLAIN_KINDS
+
 __all__ = ["RESOURCES", "Resource", "kind_name"]
 
 #: kinds whose status is written through the status subresource alone
 _WITH_STATUS: Final = frozenset(
     {
         NATIVE_POD_GROUP,
+        "Deployment",
+        "Job",
         "Namespace",
         "Node",
         "PersistentVolume",
@@ -38,6 +42,8 @@ _WITH_STATUS: Final = frozenset(
 _WITH_GENERATION: Final = frozenset(
     {
         NATIVE_POD_GROUP,
+        "Deployment",
+        "Job",
         "Pod",
         "PodDisruptionBudget",
         "PodGroup",
@@ -104,11 +110,33 @@ RESOURCES: Final[Mapping[str, Resource]] = MappingProxyType(
         )
         for kind in KINDS.values()
     }
+    | {
+        plain.kind: Resource(
+            plain.kind,
+            plain.api_version,
+            plain.plural,
+            plain.namespaced,
+            plain.kind,
+            validate=plain.validate,
+            has_status=plain.has_status,
+            has_generation=plain.has_generation,
+        )
+        for plain in PLAIN_KINDS
+    }
 )
 
 
 def kind_name(obj: Json) -> str:
     """The name by which the store knows an object's kind; as it is written where it is unknown."""
     written = str(obj.get("kind", ""))
-    found = find_kind(written, str(obj.get("apiVersion") or ""))
-    return written if found is None else found.kind
+    version = str(obj.get("apiVersion") or "")
+    found = find_kind(written, version)
+    group = version.rpartition("/")[0]
+    if found is not None and (
+        not version or group in {v.rpartition("/")[0] for v in found.versions}
+    ):
+        return found.kind
+    if written in RESOURCES or not group:
+        return written
+    # A custom resource: kinds of one name may be in several groups.
+    return f"{written}.{group}"

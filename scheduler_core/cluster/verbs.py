@@ -6,11 +6,14 @@ the server would refuse; then the transaction is thrown away.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.api.native import NATIVE_POD_GROUP
 from scheduler_core.ports import ApiError, Json
 
-from .admission import PERMANENT_NAMESPACES, admit_pod, require_namespace
+from .admission import PERMANENT_NAMESPACES, admit_pod, admit_pod_group, require_namespace
 from .defaults import apply_defaults
 from .errors import (
     already_exists,
@@ -21,6 +24,7 @@ from .errors import (
     not_found,
     stale,
 )
+from .job_selector import give_selector
 from .journal import Verb
 from .objects import clone, key_of, name_of, namespace_of, uid_of, with_metadata
 from .patches import merge_patch
@@ -29,7 +33,7 @@ from .resources import RESOURCES, Resource
 from .store import Transaction
 from .update_rules import update_faults
 
-__all__ = ["create", "delete", "find", "patch", "require_uid", "update"]
+__all__ = ["NO_HOOKS", "Hooks", "create", "delete", "find", "patch", "require_uid", "update"]
 
 #: metadata that the server alone writes
 _SYSTEM_METADATA: Final = (
@@ -70,7 +74,26 @@ def require_uid(resource: Resource, obj: Json, uid: str) -> None:
 # -- create --------------------------------------------------------------------------------------
 
 
-def create(tx: Transaction, resource: Resource, body: Json) -> Json:
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a door to the store does besides, with each object that comes through it.
+
+    Attributes:
+        created: called with a new object whose defaults are filled in, which it may change.
+        admit: called after that and after the store's own admission; it may change the object or
+            raise ApiError.
+        replaced: called with an object and what is to take its place; returns that.
+    """
+
+    created: Callable[[Json], None] | None = None
+    admit: Callable[[Transaction, Resource, Json], None] | None = None
+    replaced: Callable[[Json, Json], Json] | None = None
+
+
+NO_HOOKS: Final = Hooks()
+
+
+def create(tx: Transaction, resource: Resource, body: Json, hooks: Hooks = NO_HOOKS) -> Json:
     """Store a new object. `body` belongs to this function and is changed."""
     obj = _typed(resource, body)
     metadata = obj["metadata"]
@@ -84,20 +107,38 @@ def create(tx: Transaction, resource: Resource, body: Json) -> Json:
     if resource.has_status and resource.kind != "Node":
         obj.pop("status", None)
     apply_defaults(resource.kind, obj)
+    if hooks.created is not None:
+        hooks.created(obj)
     name = str(metadata.get("name") or "")
+    _admit(tx, resource, obj, name, hooks)
+    _validate(resource, obj)
+    if tx.get(resource.kind, key_of(namespace_of(obj), name)) is not None:
+        raise already_exists(resource, name)
+    _give_identity(tx, resource, obj)
+    return tx.put("create", resource, obj)
+
+
+def _give_identity(tx: Transaction, resource: Resource, obj: Json) -> None:
+    metadata = obj["metadata"]
+    metadata["uid"] = tx.new_uid()
+    metadata["creationTimestamp"] = tx.timestamp
+    if resource.has_generation:
+        metadata["generation"] = 1
+    if resource.kind == "Job":
+        give_selector(obj)
+
+
+def _admit(tx: Transaction, resource: Resource, obj: Json, name: str, hooks: Hooks) -> None:
+    metadata = obj["metadata"]
     if resource.namespaced:
         require_namespace(tx, resource, str(metadata["namespace"]), name)
     if resource.kind == "Pod":
         metadata.setdefault("name", "")
         admit_pod(tx, resource, obj)
-    _validate(resource, obj)
-    if tx.get(resource.kind, key_of(namespace_of(obj), name)) is not None:
-        raise already_exists(resource, name)
-    metadata["uid"] = tx.new_uid()
-    metadata["creationTimestamp"] = tx.timestamp
-    if resource.has_generation:
-        metadata["generation"] = 1
-    return tx.put("create", resource, obj)
+    elif resource.kind == NATIVE_POD_GROUP:
+        admit_pod_group(tx, resource, obj)
+    if hooks.admit is not None:
+        hooks.admit(tx, resource, obj)
 
 
 def _typed(resource: Resource, body: Json) -> Json:
@@ -148,7 +189,13 @@ def _validate(resource: Resource, obj: Json) -> None:
 # -- update --------------------------------------------------------------------------------------
 
 
-def update(tx: Transaction, resource: Resource, body: Json, subresource: str = "") -> Json:
+def update(
+    tx: Transaction,
+    resource: Resource,
+    body: Json,
+    subresource: str = "",
+    hooks: Hooks = NO_HOOKS,
+) -> Json:
     """Replace an object. `body` belongs to this function and is changed."""
     obj = _typed(resource, body)
     metadata = obj["metadata"]
@@ -156,7 +203,7 @@ def update(tx: Transaction, resource: Resource, body: Json, subresource: str = "
     if not subresource:
         _complete(resource, obj, current)
     verb: Verb = "status" if subresource == "status" else "update"
-    return _replace(tx, verb, resource, current, obj, subresource)
+    return _replace(tx, verb, resource, current, obj, subresource, hooks)
 
 
 def patch(
@@ -202,7 +249,13 @@ def _complete(resource: Resource, obj: Json, current: Json) -> None:
 
 
 def _replace(
-    tx: Transaction, verb: Verb, resource: Resource, current: Json, obj: Json, subresource: str
+    tx: Transaction,
+    verb: Verb,
+    resource: Resource,
+    current: Json,
+    obj: Json,
+    subresource: str,
+    hooks: Hooks = NO_HOOKS,
 ) -> Json:
     name = name_of(current)
     require_uid(resource, current, str(obj["metadata"].get("uid") or ""))
@@ -214,6 +267,8 @@ def _replace(
     if faults:
         raise invalid(resource, name, faults)
     _validate(resource, new)
+    if hooks.replaced is not None:
+        new = hooks.replaced(current, new)
     if new == current:
         return current
     if _is_released(new):
@@ -230,7 +285,7 @@ def _admissible(resource: Resource, current: Json, obj: Json, subresource: str) 
             raise ApiError(404, "NotFound", "the server could not find the requested resource")
         return _with_field(current, "status", obj.get("status"))
     metadata = dict(obj["metadata"])
-    for field in (*_SYSTEM_METADATA, "resourceVersion"):
+    for field in (*_SYSTEM_METADATA, "resourceVersion", "managedFields"):
         if field in current["metadata"]:
             metadata[field] = current["metadata"][field]
         else:

@@ -311,7 +311,7 @@ NAME_RULE = "a lowercase RFC 1123 label must consist of"
         pytest.param(
             workload(template("a"), template("a")),
             "spec.podGroupTemplates[1]",
-            'Duplicate value: {"name": "a"}',
+            'Duplicate value: {"name":"a"}',
             id="template names are unique",
         ),
         pytest.param(
@@ -417,7 +417,7 @@ def test_the_server_says_what_is_immutable(cluster: SandboxCluster) -> None:
     assert refused.value.code == 422
     assert str(refused.value.message) == (
         'PodGroup.scheduling.k8s.io "g" is invalid: spec.schedulingPolicy: Invalid value: '
-        '{"gang": {"minCount": 2}}: field is immutable'
+        '{"gang":{"minCount":2}}: field is immutable'
     )
 
 

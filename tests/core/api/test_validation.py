@@ -354,7 +354,7 @@ CASES = [
     ),
     pytest.param(
         make_node("n").taint("k").taint("k").raw(),
-        'metadata.taints[1]: Duplicate value: {"effect": "NoSchedule", "key": "k"}',
+        'metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"k"}',
         id="taint twice",
     ),
     pytest.param(

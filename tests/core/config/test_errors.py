@@ -153,8 +153,8 @@ def test_fields(faults, fields, expected):
                 ]
             },
             [
-                'profiles[1].plugins.queueSort: Invalid value: {"disabled": [{"name": "*", '
-                '"weight": 0}], "enabled": [{"name": "Coscheduling", "weight": 0}]}: must be the '
+                'profiles[1].plugins.queueSort: Invalid value: {"disabled":[{"name":"*",'
+                '"weight":0}],"enabled":[{"name":"Coscheduling","weight":0}]}: must be the '
                 "same for all profiles"
             ],
             id="one queueSort for all",
@@ -188,7 +188,7 @@ def test_fields(faults, fields, expected):
         pytest.param(
             plugin_config("InterPodAffinity", {"kind": "NodeAffinityArgs"}),
             [
-                'profiles[0].pluginConfig[0].args: Invalid value: {"kind": "NodeAffinityArgs"}: '
+                'profiles[0].pluginConfig[0].args: Invalid value: {"kind":"NodeAffinityArgs"}: '
                 "has to match plugin args"
             ],
             id="another plugin's arguments",
