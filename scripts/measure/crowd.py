@@ -166,7 +166,7 @@ class _Crowd:
         """Open the waiting page as somebody whose browser has never been here."""
         with self.page(chromium) as page:
             _wait_for_count(page, waiting)
-            page.wait_for_function("window.__opened.complete", polling=5)
+            page.wait_for_function("() => window.__opened.complete", polling=5)
             times: dict[str, float] = page.evaluate("window.__opened")
             return {f"{name}_ms": round(ms, 1) for name, ms in times.items()}
 

@@ -1,26 +1,50 @@
-/** Approve or deny a pod, a gang or a selection: asks for the comment, sends, says when it was too late. */
-import { factsInWords } from "./approval_words.js";
-import { count, plural } from "./format.js";
+/**
+ * Shows what there is to know of a pod, a gang or a selection, asks for the comment, sends the word,
+ * and says when it was too late; also where that happens while the dialog is open.
+ */
+import { factsOf, factsOfRows } from "./approval_words.js";
+import { DecideFacts } from "./decide_facts.js";
+import { ACTS, inPortions, meanwhile, requestForGang, requestForPod, requestForSelection } from "./decide_request.js";
+import { countdown, count, plural } from "./format.js";
 import { parts, setHidden, setText } from "./lib/dom.js";
-import { resultInWords } from "./waiting_words.js";
+import { isOpen } from "./store.js";
+import { atDeadline, isApplied, resultInWords } from "./waiting_words.js";
 
-/** Pods in one request: the server decides them in one transaction, which others wait for. */
-const PODS_AT_ONCE = 500;
+const HURRY_SECONDS = 30;
 
 export class DecideDialog {
   #dialog;
   #parts;
   #api;
+  #clock;
+  #row;
   #sent;
+  #facts;
   #request = null;
+  #sending = false;
+  #asking = false;
+  #commits = "";
 
-  /** `sent(ids, verdict, words)` is called once the server has taken the decision. */
-  constructor(dialog, api, sent) {
+  /**
+   * `row(id)` gives a wait as it is now, ended ones included; `sent(ids, verdict, words)` is called
+   * once the server has taken the decision.
+   */
+  constructor(dialog, { api, clock, row, sent }) {
     this.#dialog = dialog;
     this.#parts = parts(dialog);
     this.#api = api;
+    this.#clock = clock;
+    this.#row = row;
     this.#sent = sent;
+    this.#facts = new DecideFacts(this.#parts.facts);
     this.#parts.cancel.addEventListener("click", () => dialog.close());
+    // What is on its way cannot be called back: its answer is waited for.
+    dialog.addEventListener("cancel", (event) => {
+      if (this.#sending) event.preventDefault();
+    });
+    dialog.addEventListener("close", () => {
+      this.#request = null;
+    });
     dialog.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
@@ -28,87 +52,110 @@ export class DecideDialog {
   }
 
   forPod(row, verdict) {
-    const approve = verdict === "approve";
-    this.#open({
-      verdict,
-      targets: [{ pods: [row.id] }],
-      ids: [row.id],
-      facts: row.id,
-      title: `${approve ? "Approve" : "Deny"} ${row.pod}?`,
-      text: approve
-        ? `It holds ${row.node} and is bound there once every plugin has allowed it.`
-        : `It gives up ${row.node} and goes back to the queue.${row.pod_group ? ` It belongs to the gang ${row.pod_group}, which may break up.` : ""}`,
-    });
+    this.#open(requestForPod(row, verdict));
   }
 
   forGang(gang, verdict) {
-    const approve = verdict === "approve";
-    const pods = plural(gang.rows.length, "pod");
-    this.#open({
-      verdict,
-      targets: [{ pod_group: gang.name }],
-      ids: gang.rows.map((row) => row.id),
-      facts: gang.rows[0]?.id,
-      title: `${approve ? "Approve" : "Deny"} the gang ${gang.name}?`,
-      text: approve
-        ? `All ${pods} that wait are approved.${gang.waiting < gang.minMember ? ` ${gang.minMember - gang.waiting} more must still find a node before any is bound.` : ""}`
-        : `All ${pods} give up their nodes and go back to the queue.`,
-    });
+    this.#open(requestForGang(gang, verdict));
   }
 
   forSelection(rows, verdict) {
-    const approve = verdict === "approve";
-    const ids = rows.map((row) => row.id);
-    const nodes = new Set(rows.map((row) => row.node)).size;
-    const gangs = new Set(rows.filter((row) => row.pod_group).map((row) => row.pod_group)).size;
-    const places = ids.length === 1 ? `It holds ${rows[0].node}` : `They hold room on ${plural(nodes, "node")}`;
-    this.#open({
-      verdict,
-      targets: chunks(ids).map((pods) => ({ pods })),
-      ids,
-      title: `${approve ? "Approve" : "Deny"} ${plural(ids.length, "pod")}?`,
-      text: approve
-        ? `${places}. A pod is bound once every plugin has allowed it.`
-        : `${places}, which they give up, and go back to the queue.${gangs ? ` ${plural(gangs, "gang")} may break up.` : ""}`,
-    });
+    this.#open(requestForSelection(rows, verdict));
+  }
+
+  /** Rows have changed: of some of these pods it may be decided already, or time may be over. */
+  rowsChanged() {
+    if (!this.#request || this.#sending) return;
+    const rows = this.#rows();
+    const { left, text } = meanwhile(rows, this.#request.verdict);
+    if (text) this.#fail(text);
+    if (left === 0) this.#over();
+    if (this.#commitsOf(rows) !== this.#commits) this.#loadFacts(this.#request);
+  }
+
+  /** Time goes by. */
+  tick() {
+    if (!this.#request) return;
+    const { left } = this.#parts;
+    const open = this.#rows().filter((row) => row && (row.state === "waiting" || isApplied(row)));
+    setHidden(left, open.length === 0);
+    if (open.length === 0) return;
+    const first = open.reduce((a, b) => (b.deadline < a.deadline ? b : a));
+    const seconds = this.#clock.until(first.deadline);
+    setText(left, seconds > 0 ? `${countdown(seconds)} left, ${atDeadline(first)}` : "Its time is up");
+    left.classList.toggle("dialog-hurry", seconds < HURRY_SECONDS);
+  }
+
+  #rows() {
+    return this.#request.ids.map((id) => this.#row(id));
   }
 
   #open(request) {
     this.#request = request;
-    const { title, text, comment, confirm, cancel } = this.#parts;
-    const approve = request.verdict === "approve";
+    this.#sending = false;
+    const { title, text, comment, commentField, confirm, cancel, facts } = this.#parts;
+    const { verdict } = request;
+    const looks = verdict === "look";
     setText(title, request.title);
     setText(text, request.text);
+    setHidden(text, !request.text);
     comment.value = "";
-    setText(confirm, approve ? "Approve" : "Deny");
-    confirm.classList.toggle("button-danger", !approve);
-    confirm.classList.toggle("button-main", approve);
+    setHidden(commentField, looks || verdict === "revoke");
+    setText(confirm, ACTS[verdict] ?? "");
+    confirm.classList.toggle("button-danger", verdict === "deny");
+    confirm.classList.toggle("button-main", verdict !== "deny");
     confirm.disabled = false;
-    setHidden(confirm, false);
-    setText(cancel, "Cancel");
+    setHidden(confirm, looks);
+    setText(cancel, looks ? "Close" : "Cancel");
     this.#fail("");
-    this.#showFacts(request);
+    this.#why("");
+    setHidden(facts, true);
+    this.#loadFacts(request);
+    this.tick();
     this.#dialog.showModal();
-    (approve ? confirm : comment).focus();
+    facts.scrollTop = 0;
+    ({ deny: comment }[verdict] ?? (looks ? cancel : confirm)).focus();
   }
 
   /** What there is to know comes a moment later; deciding does not wait for it. */
-  async #showFacts(request) {
-    const { facts } = this.#parts;
-    facts.replaceChildren();
-    setHidden(facts, true);
-    if (!request.facts) return;
-    const found = await this.#api.get(`waiting/${request.facts}`).catch(() => null);
-    if (found === null || this.#request !== request) return;
-    facts.replaceChildren(...factsInWords(found).map(line));
-    setHidden(facts, false);
+  async #loadFacts(request) {
+    const rows = this.#rows();
+    this.#commits = this.#commitsOf(rows);
+    if (!request.facts) {
+      this.#showFacts(factsOfRows(rows.filter(Boolean)));
+      return;
+    }
+    if (this.#asking) return;
+    this.#asking = true;
+    // Of a gang the first member that still waits knows the others.
+    const asked = rows.find((row) => row && isOpen(row))?.id ?? request.facts;
+    const found = await this.#api.get(`waiting/${asked}`).catch(() => null);
+    this.#asking = false;
+    if (this.#request !== request) {
+      if (this.#request) this.#loadFacts(this.#request);
+      return;
+    }
+    if (found === null) return;
+    this.#showFacts(factsOf(found, Boolean(request.gang && found.gang)));
+    this.#why(request.verdict === "approve" ? found.may.why : "");
+    if (this.#commitsOf(this.#rows()) !== this.#commits) this.#loadFacts(request);
+  }
+
+  #showFacts(facts) {
+    this.#facts.show(facts);
+    setHidden(this.#parts.facts, false);
+  }
+
+  #commitsOf(rows) {
+    return rows.map((row) => row?.commit_seq ?? 0).join();
   }
 
   async #submit() {
     const { verdict, targets, ids } = this.#request;
-    const { confirm, comment } = this.#parts;
+    const { confirm, comment, cancel } = this.#parts;
     if (confirm.disabled || confirm.hidden) return;
-    confirm.disabled = true;
+    confirm.disabled = cancel.disabled = true;
+    this.#sending = true;
     const results = [];
     try {
       for (const target of targets) {
@@ -118,6 +165,8 @@ export class DecideDialog {
     } catch (error) {
       this.#stopped(error, results, verdict);
       return;
+    } finally {
+      this.#sending = cancel.disabled = false;
     }
     this.#answered(results, verdict);
   }
@@ -127,7 +176,7 @@ export class DecideDialog {
     try {
       return (await this.#api.post("waiting/decide", body)).results;
     } catch (error) {
-      if (error.status === 409 && error.body.results) return error.body.results;
+      if ([403, 409].includes(error.status) && error.body.results) return error.body.results;
       throw error;
     }
   }
@@ -150,11 +199,11 @@ export class DecideDialog {
       this.#tell(results, verdict, "");
       const known = new Set(results.map((result) => result.id));
       this.#request.ids = this.#request.ids.filter((id) => !known.has(id));
-      this.#request.targets = chunks(this.#request.ids).map((pods) => ({ pods }));
+      this.#request.targets = inPortions(this.#request.ids);
     }
     const before = done.length ? `${plural(done.length, "pod")} sent, then: ` : "";
     this.#fail(`${before}${error.message}`);
-    setText(this.#parts.confirm, verdict === "approve" ? "Approve" : "Deny");
+    setText(this.#parts.confirm, ACTS[verdict]);
     this.#parts.confirm.disabled = false;
     if (error.status === 409) this.#over();
   }
@@ -163,27 +212,25 @@ export class DecideDialog {
     this.#sent(results.filter((result) => result.ok).map((result) => result.id), verdict, words);
   }
 
-  /** Lost the race: there is nothing left to confirm. */
+  /** Lost the race, or time is over: there is nothing left to confirm. */
   #over() {
-    setHidden(this.#parts.confirm, true);
-    setText(this.#parts.cancel, "Close");
-    this.#parts.cancel.focus();
+    const { confirm, cancel, commentField } = this.#parts;
+    if (confirm.hidden) return;
+    setHidden(confirm, true);
+    setHidden(commentField, true);
+    setText(cancel, "Close");
+    cancel.focus();
   }
 
   #fail(text) {
     setText(this.#parts.error, text);
     setHidden(this.#parts.error, !text);
   }
-}
 
-function line(text) {
-  const item = document.createElement("li");
-  item.textContent = text;
-  return item;
-}
-
-function chunks(ids) {
-  const found = [];
-  for (let start = 0; start < ids.length; start += PODS_AT_ONCE) found.push(ids.slice(start, start + PODS_AT_ONCE));
-  return found;
+  /** Why this person's approval will not count; the server has the last word. */
+  #why(text) {
+    setText(this.#parts.why, text);
+    setHidden(this.#parts.why, !text);
+    if (text) this.#parts.confirm.disabled = true;
+  }
 }

@@ -45,8 +45,9 @@ export class WaitingIndex {
   /**
    * Items in display order: {kind: "gang", key, gang} is followed by its pods, {kind: "pod", key,
    * row, gang}; pods without a gang (gang: null) come last. The earliest deadline comes first.
-   * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided, requestedBy};
-   * `requestedBy` is the one person who asked for all of it, or "".
+   * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided, requestedBy, standing};
+   * `requestedBy` is the one person who asked for all of it, or ""; `standing`: who has approved the
+   * whole of it, members that come later included.
    */
   items(needle = "") {
     const wanted = needle.trim().toLowerCase();
@@ -117,7 +118,14 @@ function describe(name, rows) {
     needsApproval: rows.some((row) => row.needs_approval),
     undecided: rows.filter((row) => row.state === "waiting").length,
     requestedBy: rows.every((row) => row.requested_by === one) ? one : "",
+    standing: standingOf(rows),
   };
+}
+
+function standingOf(rows) {
+  const users = new Set();
+  for (const row of rows) for (const { user, gang } of row.approvals ?? []) if (gang) users.add(user);
+  return [...users].sort();
 }
 
 /** Two sorted lists as one. Only the places of the new ones are searched for. */

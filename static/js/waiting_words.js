@@ -19,13 +19,29 @@ export function endInWords(row) {
   return told ? `${told}; ${row.message}` : row.message;
 }
 
+/** Enough people have approved, the scheduler knows, and the pod still waits for its gang. */
+export function isApplied(row) {
+  return row.decision?.verdict === "approve" && row.pending.length > 0 && !row.pending.some(({ plugin }) => plugin === APPROVER);
+}
+
 /** The line shown instead of buttons while a decision is on its way. */
 export function sentInWords(row) {
   const { decision } = row;
   if (!decision) return "sent";
-  const applied = decision.verdict === "approve" && row.pending.length > 0 && !row.pending.some(({ plugin }) => plugin === APPROVER);
-  if (applied) return `approved by ${decision.user}`;
+  if (isApplied(row)) return `approved by ${decision.user}`;
   return `${decision.verdict === "approve" ? "approval" : "denial"} by ${decision.user} sent`;
+}
+
+/** What becomes of the pod when its time is over and nothing else has happened. */
+export function atDeadline(row) {
+  const first = row.pending.reduce((a, b) => (a && a.deadline <= b.deadline ? a : b), null);
+  if (first && first.plugin !== APPROVER) return `then ${first.plugin} turns it down`;
+  return row.terms?.at_deadline === "approve" ? "then it is approved" : "then it is denied";
+}
+
+/** What a person has in flight: "approval sent". */
+export function mineInWords(verdict) {
+  return { approve: "approval sent", deny: "denial sent", revoke: "approval taken back" }[verdict];
 }
 
 /** What a POST's results (200 or 409) mean for the person who clicked: {done, text}. */
@@ -34,7 +50,7 @@ export function resultInWords(results, verdict) {
   const failed = results.filter((result) => !result.ok);
   if (failed.length === 0) return { done, text: "" };
   const reasons = [...new Set(failed.map((result) => result.message))].slice(0, 3).join(" ");
-  const word = verdict === "approve" ? "approved" : "denied";
+  const word = { approve: "approved", deny: "denied", revoke: "taken back" }[verdict];
   if (done === 0) return { done, text: reasons || "Too late." };
   return { done, text: `${done} of ${results.length} were ${word}; the others could not be: ${reasons}` };
 }

@@ -237,6 +237,7 @@ def waiting_row(number: int, **changes: Any) -> dict[str, Any]:
         "node": f"openb-node-{number * 31 % 1523:04d}",
         "pod_group": "",
         "group_min_member": 0,
+        "gang_uid": "",
         "profile": "default-scheduler",
         "priority": 0,
         "since": NOW - 60,
@@ -247,6 +248,17 @@ def waiting_row(number: int, **changes: Any) -> dict[str, Any]:
         "needs_approval": True,
         "requested_by": "ada",
         "requests": {"cpu": 8000, "memory": 32 * 2**30, "nvidia.com/gpu": 1},
+        "node_use": {
+            "cpu": [96_000, 16_000, 24_000],
+            "memory": [768 * 2**30, 64 * 2**30, 96 * 2**30],
+            "nvidia.com/gpu": [8, 2, 3],
+        },
+        "terms": {
+            "policy": "", "reason": "the pod asks for it", "approvers": 1,
+            "requester_may_approve": True, "groups": [], "at_deadline": "deny",
+        },
+        "approvals": [],
+        "approvers_needed": 1,
         "state": "waiting",
         "message": "",
         "resolved_by": "",
@@ -254,8 +266,44 @@ def waiting_row(number: int, **changes: Any) -> dict[str, Any]:
         "decision": None,
         "cycle": 400 + number,
         "commit_seq": number,
-    }
+    }  # fmt: skip
     return {**row, **changes}
+
+
+def wait_detail(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What GET waiting/ID says of ``row``, one of ``rows``; its gang are those of the same name."""
+    members = [other for other in rows if row["pod_group"] and _same_gang(row, other)] or [row]
+    nodes = [
+        {"node": m["node"], "pods": 1, "since": m["since"], "at": m["since"],
+         "requests": m["requests"], "use": m["node_use"]} for m in members
+    ]  # fmt: skip
+    standing = [a for a in row["approvals"] if a["gang"]]
+    told = {
+        "pod_group": row["pod_group"],
+        "uid": row["gang_uid"],
+        "min_member": row["group_min_member"],
+        "members": len(members),
+        "approved": sum(m["state"] == "sent" for m in members),
+        "approvers_needed": row["approvers_needed"],
+        "standing": [{key: a[key] for key in ("user", "at", "comment")} for a in standing],
+        "priority": row["priority"],
+        "since": row["since"],
+        "deadline": row["deadline"],
+        "requested_by": sorted({m["requested_by"] for m in members}),
+        "waits_for": [pending["plugin"] for pending in row["pending"]],
+        "requests": {name: len(members) * value for name, value in row["requests"].items()},
+        "nodes": nodes,
+    }
+    nobody = {"waiting_total": 0, "waiting": [], "queued_total": 0, "queued": []}
+    return {
+        **row, "run": 1, "seq": 100, "now": NOW, "seconds_left": row["deadline"] - NOW,
+        "may": {"approve": True, "deny": True, "revoke": False, "why": ""}, "said": [],
+        "gang": told if row["pod_group"] else None, "nodes": nodes, "rivals": nobody,
+    }  # fmt: skip
+
+
+def _same_gang(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(one["pod_group"] == other["pod_group"])
 
 
 def gang(name: str, first: int, members: int, minimum: int, **changes: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 /** Pods at Permit, by gang, with the word that people have in it. */
 import { DecideDialog } from "../decide_dialog.js";
-import { amount, count, countdown, plural } from "../format.js";
+import { count, countdown, plural } from "../format.js";
 import { debounce, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { Selection } from "../selection.js";
 import { SelectionBar, setCheckbox } from "../selection_bar.js";
@@ -8,10 +8,12 @@ import { startRunPage } from "../shell.js";
 import { VirtualList } from "../virtual_list.js";
 import { drawEnded } from "../waiting_ended.js";
 import { WaitingIndex } from "../waiting_index.js";
-import { approvedInWords } from "../approval_words.js";
-import { pendingInWords, sentInWords } from "../waiting_words.js";
+import { approvedInWords, resources } from "../approval_words.js";
+import { isApplied, mineInWords, pendingInWords, sentInWords } from "../waiting_words.js";
 
 const HEIGHTS = { wide: { gang: 56, pod: 46 }, narrow: { gang: 132, pod: 142 } };
+/** On a phone who approved a gang has a line of its own. */
+const STANDING_LINE = 20;
 const NARROW = matchMedia("(max-width: 52rem)");
 const TICK_MS = 250;
 const HURRY_SECONDS = 30;
@@ -28,6 +30,7 @@ class WaitingPage {
   #sent = new Map();
   #loading = null;
   #filter = one("#waiting-filter");
+  #rows = new Map();
 
   start() {
     this.#shell = startRunPage({
@@ -36,19 +39,27 @@ class WaitingPage {
         if (topics.has("waiting")) this.#show(data.waiting);
       },
     });
-    this.#dialog = new DecideDialog(one("#decide-dialog"), this.#shell.api, (ids, verdict, words) => this.#decided(ids, verdict, words));
+    const { api, clock } = this.#shell;
+    this.#dialog = new DecideDialog(one("#decide-dialog"), {
+      api,
+      clock,
+      row: (id) => this.#rows.get(id),
+      sent: (ids, verdict, words) => this.#decided(ids, verdict, words),
+    });
     this.#list = new VirtualList(one("#waiting-list"), {
       create: (kind) => this.#create(kind),
       render: (element, index) => this.#render(element, this.#items[index]),
       kind: (index) => this.#items[index].kind,
       key: (index) => this.#items[index].key,
-      height: (index) => HEIGHTS[NARROW.matches ? "narrow" : "wide"][this.#items[index].kind],
+      height: (index) => heightOf(this.#items[index]),
     });
     if (this.#shell.page.mayDecide) this.#startBar();
     this.#filter.addEventListener("input", debounce(() => this.#arrange(), TYPING_MS));
     NARROW.addEventListener("change", () => this.#arrange());
     setInterval(() => {
-      if (!document.hidden && this.#items.length) this.#list.render();
+      if (document.hidden) return;
+      if (this.#items.length) this.#list.render();
+      this.#dialog.tick();
     }, TICK_MS);
   }
 
@@ -66,12 +77,14 @@ class WaitingPage {
 
   #show({ rows, loading }) {
     this.#loading = loading;
+    this.#rows = rows;
     for (const [id, sent] of this.#sent) {
       const row = rows.get(id);
-      if (!row || row.commit_seq > sent.commit || row.state !== "waiting") this.#sent.delete(id);
+      if (!row || row.commit_seq > sent.commit) this.#sent.delete(id);
     }
     this.#index.sync(rows);
     this.#arrange();
+    this.#dialog.rowsChanged();
     drawEnded(rows.values(), this.#shell.page.base);
   }
 
@@ -106,7 +119,7 @@ class WaitingPage {
     });
   }
 
-  /** A person can decide on it, and nobody has yet. */
+  /** Somebody can still decide on it, and this person has nothing on its way. */
   #mayChoose(row) {
     return row !== undefined && row.state === "waiting" && !this.#sent.has(row.id);
   }
@@ -129,14 +142,15 @@ class WaitingPage {
   #create(kind) {
     const element = stamp(kind === "gang" ? "gang-template" : "wait-template");
     const text = parts(element);
+    const item = () => this.#items.find(({ key }) => key === element.dataset.key);
     if (!this.#shell.page.mayDecide) {
-      text.actions.remove();
+      text.look.addEventListener("click", () => this.#ask(item(), "look"));
+      for (const part of [text.approve, text.deny, text.revoke]) part.remove();
       text.choose.parentElement.remove();
       return element;
     }
-    const item = () => this.#items.find(({ key }) => key === element.dataset.key);
-    text.approve.addEventListener("click", () => this.#ask(item(), "approve"));
-    text.deny.addEventListener("click", () => this.#ask(item(), "deny"));
+    text.look.remove();
+    for (const verdict of ["approve", "deny", "revoke"]) text[verdict].addEventListener("click", () => this.#ask(item(), verdict));
     text.choose.addEventListener("change", () => this.#choose(this.#idsOf(item()), text.choose.checked));
     return element;
   }
@@ -178,14 +192,22 @@ class WaitingPage {
   #renderGang(element, gang) {
     const text = parts(element);
     setText(text.name, gang.name);
+    text.name.title = gang.name;
     setText(text.requester, gang.requestedBy ? `asked for by ${gang.requestedBy}` : "");
     const full = gang.waiting >= gang.minMember;
     setText(text.count, `${count(gang.waiting)} of ${count(gang.minMember)} ${full ? "have a node" : "have a node so far"}`);
+    setText(text.standing, gang.standing.length ? `approved by ${gang.standing.join(" and ")}, later members too` : "");
+    text.standing.title = text.standing.textContent;
     text.fill.style.width = `${gang.minMember ? Math.min(100, (100 * gang.waiting) / gang.minMember) : 100}%`;
     element.classList.toggle("gang-full", full);
     this.#renderLeft(text.left, gang.deadline);
-    const undecided = gang.rows.some((row) => this.#mayChoose(row));
-    this.#renderActions(text, undecided, gang.needsApproval, undecided ? "" : "decided");
+    const offers = gang.rows.map((row) => this.#offers(row));
+    const offer = {
+      approve: offers.some(({ approve }) => approve),
+      deny: offers.some(({ deny }) => deny),
+      revoke: offers.some(({ revoke }) => revoke),
+    };
+    this.#renderActions(text, offer, offer.approve || offer.deny ? "" : "decided");
     nameControls(text, `the gang ${gang.name}`);
   }
 
@@ -194,23 +216,55 @@ class WaitingPage {
     element.classList.toggle("wait-member", Boolean(gang));
     text.pod.href = `${this.#shell.page.base}cycles/${row.cycle}/`;
     setText(text.pod, row.pod);
-    text.pod.title = requestsInWords(row);
+    text.pod.title = `${row.pod}\n${resources(row.requests ?? {})}`;
     setText(text.node, row.node);
-    const approved = row.approvers_needed > 1 && row.needs_approval ? ` · ${approvedInWords(row)}` : "";
-    setText(text.pending, `${pendingInWords(row) || "–"}${approved}${row.requested_by && row.requested_by !== gang?.requestedBy ? ` · asked for by ${row.requested_by}` : ""}`);
-    text.pending.title = row.pending.map(({ plugin, reason }) => `${plugin}: ${reason}`).join("\n");
-    this.#renderLeft(text.left, row.deadline);
+    text.node.title = row.node;
     const mine = this.#sent.get(row.id);
-    const sent = mine ? `${mine.verdict === "approve" ? "approval" : "denial"} sent` : row.state === "sent" ? sentInWords(row) : "";
-    this.#renderActions(text, !sent, row.needs_approval, sent);
+    const sent = mine ? mineInWords(mine.verdict) : row.state === "sent" ? sentInWords(row) : "";
+    const offer = this.#offers(row);
+    const offered = offer.approve || offer.deny || offer.revoke || text.look;
+    setText(text.pending, [pendingInWords(row) || "–", offered && sent, ...this.#aside(row, gang)].filter(Boolean).join(" · "));
+    text.pending.title = [text.pending.textContent, ...row.pending.map(({ plugin, reason }) => `${plugin}: ${reason}`)].join("\n");
+    this.#renderLeft(text.left, row.deadline);
+    this.#renderActions(text, offer, offered ? "" : sent);
     nameControls(text, row.pod);
   }
 
-  /** A pod that waits for its gang alone can be denied; there is nothing to approve. */
-  #renderActions(text, offered, approvable, sent) {
-    if (text.actions) {
-      setHidden(text.actions, !offered);
-      setHidden(text.approve, !approvable);
+  /** What else there is to know of a row that has room for a few words. */
+  #aside(row, gang) {
+    const own = this.#isOwn(row);
+    return [
+      row.state === "waiting" && row.approvers_needed > 1 && row.needs_approval ? approvedInWords(row) : "",
+      own ? "your own request" : row.requested_by && row.requested_by !== gang?.requestedBy ? `asked for by ${row.requested_by}` : "",
+    ];
+  }
+
+  /** This person asked for it, and somebody else has to approve it. */
+  #isOwn(row) {
+    return row.requested_by === this.#shell.page.user && row.terms?.requester_may_approve === false;
+  }
+
+  /**
+   * What this person can still say of a row. A pod that waits for its gang alone can be denied, there
+   * is nothing to approve; what was approved can be taken back by who did, until the pod is let go.
+   */
+  #offers(row) {
+    if (this.#sent.has(row.id)) return {};
+    const { user } = this.#shell.page;
+    const given = (row.approvals ?? []).some((approval) => approval.user === user);
+    const open = row.state === "waiting";
+    return {
+      approve: open && row.needs_approval && !given && !this.#isOwn(row),
+      deny: open || isApplied(row),
+      revoke: given && row.decision?.verdict !== "deny",
+    };
+  }
+
+  #renderActions(text, { approve, deny, revoke }, sent) {
+    if (text.approve) {
+      setHidden(text.approve, !approve);
+      setHidden(text.deny, !deny);
+      setHidden(text.revoke, !revoke);
     }
     setHidden(text.sent, !sent);
     setText(text.sent, sent);
@@ -223,6 +277,11 @@ class WaitingPage {
   }
 }
 
+function heightOf({ kind, gang }) {
+  if (!NARROW.matches) return HEIGHTS.wide[kind];
+  return HEIGHTS.narrow[kind] + (kind === "gang" && gang.standing.length ? STANDING_LINE : 0);
+}
+
 /** "10,000 pods, 40 gangs", and how many are here while the rest is on its way. */
 function noteOf(pods, gangs, loading) {
   const here = [pods || loading ? plural(loading ?? pods, "pod") : "", gangs ? plural(gangs, "gang") : ""];
@@ -233,11 +292,9 @@ function noteOf(pods, gangs, loading) {
 function nameControls(text, what) {
   text.approve?.setAttribute("aria-label", `Approve ${what}`);
   text.deny?.setAttribute("aria-label", `Deny ${what}`);
+  text.revoke?.setAttribute("aria-label", `Take back the approval of ${what}`);
+  text.look?.setAttribute("aria-label", `Details of ${what}`);
   text.choose?.setAttribute("aria-label", `Select ${what}`);
-}
-
-function requestsInWords(row) {
-  return Object.entries(row.requests).map(([name, value]) => `${name} ${amount(name, value)}`).join(", ");
 }
 
 new WaitingPage().start();
