@@ -12,6 +12,7 @@ from typing import Any, Final
 import redis
 from django.db import Error as DatabaseError
 from django.db import connection, transaction
+from django.db.models import Max
 
 from dashboard import commits, groups
 from dashboard.models import SchedulerRun, WaitingPod
@@ -25,6 +26,15 @@ logger = logging.getLogger(__name__)
 _DOORBELL_TIMEOUT: Final = 1.0
 #: Two processes on one machine may differ by less than this in what they take the time to be.
 _CLOCK_MARGIN: Final = 0.1
+_WORD: Final = (
+    "pk",
+    "waiting_pod__uid",
+    "verdict",
+    "username",
+    "comment",
+    "at",
+    "waiting_pod__since",
+)
 
 
 class DatabasePermitInbox:
@@ -115,15 +125,17 @@ class DatabasePermitInbox:
     def _take(self) -> int:
         found = Decision.objects.filter(run=self._run_id).order_by("pk")
         if self._last is None:
-            found = found.filter(waiting_pod__state__in=WaitingPod.OPEN)
+            # Those that are left out now were said of waits that have ended: they must not be taken
+            # for new ones later.
+            last = found.aggregate(last=Max("pk"))["last"] or 0
+            fresh = list(found.filter(waiting_pod__state__in=WaitingPod.OPEN).values_list(*_WORD))
         else:
-            found = found.filter(pk__gt=self._last)
-        fresh = list(
-            found.values_list("pk", "waiting_pod__uid", "verdict", "username", "comment", "at")
-        )
-        for pk, uid, verdict, user, comment, at in fresh:
-            self._arrived.append(PermitDecision(pk, uid, Verdict(verdict), user, comment, at))
-        self._last = fresh[-1][0] if fresh else self._last or 0
+            fresh = list(found.filter(pk__gt=self._last).values_list(*_WORD))
+            last = fresh[-1][0] if fresh else self._last
+        for pk, uid, verdict, user, comment, at, since in fresh:
+            word = PermitDecision(pk, uid, Verdict(verdict), user, comment, at, since)
+            self._arrived.append(word)
+        self._last = last
         return len(fresh)
 
     def _look_if_possible(self) -> None:

@@ -384,6 +384,8 @@ class PermitDecision:
         decision_id: names the word; it counts once, however often it is polled.
         at: when it was given, on the scheduler's clock. One given after the pod's deadline never
             counts. None: now.
+        since: when the wait began of which it was said. A pod that waits once more, maybe on
+            another node, is asked for anew. None: whatever wait is open.
     """
 
     decision_id: int
@@ -392,3 +394,4 @@ class PermitDecision:
     user: str
     comment: str = ""
     at: float | None = None
+    since: float | None = None

@@ -16,6 +16,7 @@ __all__ = ["Approvals", "denial_text"]
 
 _ONE: Final = ApprovalTerms()
 AT_DEADLINE: Final = "nobody decided in time, which approves it here"
+EARLIER_WAIT: Final = "it was said of an earlier wait of this pod, which has ended"
 LET_GO_BEFORE: Final = "the pod was let go before that; it is on its way to its node"
 
 
@@ -48,6 +49,8 @@ class Approvals:
 
     def _apply(self, parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
         waiting = parked.waiting
+        if decision.since not in (None, parked.cycle.waiting_since):
+            return False, EARLIER_WAIT
         if waiting.status is not None:
             return _after_the_end(parked, decision)
         if decision.at is not None and decision.at >= waiting.deadline:

@@ -71,7 +71,8 @@ class RestoredWaits:
 
     def keep_decision(self, decision: PermitDecision) -> bool:
         """Keep a word on a pod that is still to be restored; whether it is."""
-        if decision.pod_uid not in self._records:
+        record = self._records.get(decision.pod_uid)
+        if record is None or decision.since not in (None, record.since):
             return False
         self._decisions.setdefault(decision.pod_uid, []).append(decision)
         return True

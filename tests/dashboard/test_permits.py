@@ -40,7 +40,8 @@ def said_of(row: WaitingPod) -> PermitDecision:
     """The last word on a wait, as the inbox hands it out."""
     said = row.decisions.latest("pk")
     verdict = Verdict(said.verdict)
-    return PermitDecision(said.pk, row.uid, verdict, said.username, said.comment, said.at)
+    user, comment, at = said.username, said.comment, said.at
+    return PermitDecision(said.pk, row.uid, verdict, user, comment, at, row.since)
 
 
 # --- decide -----------------------------------------------------------------------------------
@@ -342,6 +343,20 @@ def test_a_new_inbox_gets_what_was_decided_meanwhile(
     assert inbox.look() == 1
     told(run, resolved(row.cycle))
     assert DatabasePermitInbox(run.pk).look() == 0
+
+
+def test_a_word_on_a_wait_that_has_ended_is_not_said_of_the_next_one(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run)
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]))
+    told(run, resolved(row.cycle))
+    inbox = DatabasePermitInbox(run.pk)
+    assert [inbox.look(), inbox.look()] == [0, 0]
+    again = waiting(run, "again")
+    permits.decide(operator, "deny", Target.rows(run.pk, [again.pk]))
+    assert inbox.look() == 1
+    assert inbox.poll() == [said_of(again)]
 
 
 def test_what_was_decided_in_time_is_there_before_the_scheduler_looks_at_deadlines(

@@ -178,6 +178,22 @@ class TestDeadline:
         assert last(h).outcome is WaitOutcome.TIMED_OUT
 
 
+class TestAnotherWaitOfTheSamePod:
+    @pytest.mark.parametrize("verdict", list(Verdict))
+    def test_a_word_counts_for_the_wait_that_it_was_said_of(self, verdict: Verdict) -> None:
+        h = harness(pod(), nodes=2)
+        first = h.observer.waiting[-1]
+        h.cluster.delete("Node", "", first.node)
+        h.settle()
+        h.advance(15.0)
+        assert h.waiting_names() == ["p"]
+        word = PermitDecision(1, first.pod.uid, verdict, "alice", since=first.since)
+        h.decide(word)
+        said = "it was said of an earlier wait of this pod, which has ended"
+        assert h.observer.decisions[-1][1:] == (False, said)
+        assert (h.waiting_names(), bound(h)) == (["p"], [])
+
+
 class TestGangs:
     def test_a_denied_gang_does_not_ask_again_at_once(self) -> None:
         h = harness(*(member(n) for n in "abc"), gang=3)
@@ -380,6 +396,34 @@ class TestRestart:
         again = restart(h, let_go=True, approved_by=("alice",))
         assert bound(again) == ["p"]
         assert last(again).resolved_by == "user:alice"
+
+    @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REVOKE])
+    def test_what_is_said_after_a_member_was_bound_is_too_late(self, verdict: Verdict) -> None:
+        """The worker died between two binds of a gang, before it could say that it let it go."""
+        h = harness(member("a"), member("b"), gang=2)
+        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
+        uid = h.pod("a")["metadata"]["uid"]
+        h.cluster.bind("default", "a", uid, h.observer.waiting[0].node)
+        late = self.word(h, verdict, "alice", "b")
+        again = restart(h, *words, late)
+        assert bound(again) == ["a", "b"]
+        said = "the pod no longer waits for a decision"
+        assert again.observer.decisions[-1] == (late, False, said)
+
+    def test_a_member_that_asks_later_is_asked_although_others_were_let_go(self) -> None:
+        h = harness(member("a"), member("b"), member("c"), gang=2)
+        let_go = h.clock.now() - 5.0
+        c = next(w for w in h.observer.waiting if w.pod.name == "c")
+        uid = h.pod("a")["metadata"]["uid"]
+        h.cluster.bind("default", "a", uid, h.observer.waiting[0].node)
+        waits = [
+            replace(w, let_go=w.pod.name != "c", since=w.since - (0 if w is c else 10),
+                    resolved_at=None if w is c else let_go)
+            for w in {w.pod.uid: w for w in h.observer.waiting}.values()
+        ]  # fmt: skip
+        again = Harness(cluster=h.cluster, clock=h.clock, profile=profile(), waiting=waits)
+        again.settle()
+        assert (bound(again), again.waiting_names()) == (["a", "b"], ["c"])
 
     def test_a_node_that_went_meanwhile_breaks_the_gang(self) -> None:
         h = harness(
