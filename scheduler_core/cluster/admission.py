@@ -11,7 +11,7 @@ from .objects import name_of
 from .resources import RESOURCES, Resource
 from .store import Transaction
 
-__all__ = ["PERMANENT_NAMESPACES", "admit_pod", "require_namespace"]
+__all__ = ["PERMANENT_NAMESPACES", "admit_pod", "admit_pod_group", "require_namespace"]
 
 #: cannot be deleted
 PERMANENT_NAMESPACES: Final = frozenset({"default", "kube-system"})
@@ -56,28 +56,49 @@ def admit_pod(tx: Transaction, resource: Resource, pod: Json) -> None:
         ]
 
 
+def admit_pod_group(tx: Transaction, resource: Resource, group: Json) -> None:
+    """Fill in the priority of a native PodGroup that names a PriorityClass, or of any where there
+    is a default one. (In Kubernetes 1.36 that comes with the gate WorkloadAwarePreemption.)
+
+    Raises:
+        ApiError: 403 as for a pod.
+    """
+    spec = group.get("spec")
+    if not isinstance(spec, dict):
+        return  # validation names it
+    if spec.get("priorityClassName") or spec.get("priority") is not None or _default_class(tx):
+        _fill_priority(tx, resource, group, spec)
+
+
 def _admit_priority(tx: Transaction, resource: Resource, pod: Json, spec: Json) -> None:
-    name = spec.get("priorityClassName")
-    found = _named_class(tx, resource, pod, name) if name else _default_class(tx)
-    priority = int(found.get("value", 0)) if found else 0
+    found = _fill_priority(tx, resource, pod, spec)
     policy = found.get("preemptionPolicy") if found else None
+    spec.setdefault("preemptionPolicy", policy or "PreemptLowerPriority")
+
+
+def _fill_priority(tx: Transaction, resource: Resource, obj: Json, spec: Json) -> Json | None:
+    """The PriorityClass that the priority comes from, if there is one."""
+    name = spec.get("priorityClassName")
+    found = _named_class(tx, resource, obj, name) if name else _default_class(tx)
+    priority = int(found.get("value", 0)) if found else 0
     if found and not name:
         spec["priorityClassName"] = name_of(found)
     given = spec.get("priority")
     if given is not None and given != priority:
+        noun = "pod" if resource.kind == "Pod" else "pod group"
         why = (
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({given}) must not be provided in {noun} spec; "
             f"priority admission controller computed {priority} from the given PriorityClass name"
         )
-        raise forbidden(resource, name_of(pod), why)
+        raise forbidden(resource, name_of(obj), why)
     spec["priority"] = priority
-    spec.setdefault("preemptionPolicy", policy or "PreemptLowerPriority")
+    return found
 
 
-def _named_class(tx: Transaction, resource: Resource, pod: Json, name: str) -> Json:
+def _named_class(tx: Transaction, resource: Resource, obj: Json, name: str) -> Json:
     found = tx.get("PriorityClass", str(name))
     if found is None:
-        raise forbidden(resource, name_of(pod), f"no PriorityClass with name {name} was found")
+        raise forbidden(resource, name_of(obj), f"no PriorityClass with name {name} was found")
     return found
 
 

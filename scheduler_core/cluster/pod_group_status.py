@@ -1,4 +1,9 @@
-"""Keeps the status of PodGroups up to date, as the coscheduling project's controller does."""
+"""Keeps the status of PodGroups up to date, as the coscheduling project's controller does.
+
+Two things differ. Members are those of the group's own namespace, which is what membership means;
+that controller forgets the namespace. And it gives a group up for good that has not been scheduled
+for 48 hours; here the status is taken up again once a member of it runs.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from scheduler_core.api.pod import POD_GROUP_LABEL
+from scheduler_core.api.reader import parse_time
 from scheduler_core.ports import ApiError, Json, NotFound, WatchEvent
 
 from .inbox import WatchInbox, no_wake
@@ -17,7 +23,10 @@ __all__ = ["PodGroupController"]
 ACTOR: Final = "podgroup-controller"
 
 _FINAL: Final = frozenset({"Finished", "Failed"})
+_UNSCHEDULED: Final = frozenset({None, "", "Pending", "Scheduling"})
 _RETRY_SECONDS: Final = 1.0
+#: Seconds after which a group that was never scheduled is left alone.
+_GIVEN_UP: Final = 48 * 3600.0
 
 
 class PodGroupController:
@@ -92,7 +101,10 @@ class PodGroupController:
             group = view.get("PodGroup", namespace, name)
         except NotFound:
             return
-        status = _status(group, list(self._members.get(key, {}).values()), timestamp(now))
+        members = list(self._members.get(key, {}).values())
+        if _is_given_up(group, members, now):
+            return
+        status = _status(group, members, timestamp(now))
         if status == group.get("status"):
             return
         patch = {"metadata": {"uid": uid_of(group)}, "status": status}
@@ -103,12 +115,20 @@ class PodGroupController:
                 raise
 
 
+def _is_given_up(group: Json, members: list[Json], now: float) -> bool:
+    """It has been there for long, and no member of it runs or has run."""
+    created = group["metadata"].get("creationTimestamp")
+    phase = (group.get("status") or {}).get("phase")
+    if not created or now - parse_time(created) <= _GIVEN_UP or phase not in _UNSCHEDULED:
+        return False
+    return all(pod["status"].get("phase") in (None, "", "Pending") for pod in members)
+
+
 def _status(group: Json, members: list[Json], now: str) -> Json:
     old = group.get("status") or {}
     phases = [pod["status"].get("phase") for pod in members]
     status = {
         **old,
-        "scheduled": sum(1 for pod in members if pod["spec"].get("nodeName")),
         "running": phases.count("Running"),
         "succeeded": phases.count("Succeeded"),
         "failed": phases.count("Failed"),
@@ -116,7 +136,20 @@ def _status(group: Json, members: list[Json], now: str) -> Json:
     status["phase"] = _phase(old.get("phase", ""), status, len(members), _min_member(group))
     if status["phase"] == "Scheduling" and "scheduleStartTime" not in old:
         status["scheduleStartTime"] = now
+    if status["phase"] != "Pending" and not old.get("occupiedBy"):
+        owners = _owners(members)
+        if owners:
+            status["occupiedBy"] = owners
     return status
+
+
+def _owners(members: list[Json]) -> str:
+    """Whose pods they are: "namespace/name" of the first member's owners, joined by commas."""
+    if not members:
+        return ""
+    first = members[0]["metadata"]
+    names = [owner.get("name", "") for owner in first.get("ownerReferences") or ()]
+    return ",".join(sorted(key_of(namespace_of(members[0]), name) for name in names))
 
 
 def _phase(old: str, counts: Json, members: int, needed: int) -> str:

@@ -48,6 +48,18 @@ def test_a_viewer_may_look(product: Product, held_gang: Run) -> None:
     assert [pod["pod"] for pod in answer.json()["pods"]] == ["default/secret-0", "default/secret-1"]
 
 
+def test_links_for_bots_lead_to_the_demo(product: Product, held_gang: Run) -> None:
+    viewer = product.person("viewer")
+
+    items = viewer.get(f"/api/v1/waiting?run={held_gang.id}").json()["items"]
+
+    links = [url for item in items for url in item["links"].values()]
+    assert links
+    assert all(url.startswith(f"{viewer.base_url}/") for url in links), links
+    page = urlsplit(items[0]["links"]["page"])
+    assert viewer.get(page.path).status_code == 200
+
+
 def test_a_viewer_may_not_decide(product: Product, held_gang: Run) -> None:
     viewer = product.person("viewer")
     for verdict in ("approve", "deny"):

@@ -72,7 +72,7 @@ class Command(BaseCommand):
         with Supervisor(
             stop_seconds=STOP_SECONDS, say=self._say, changed=folder.note_children
         ) as supervisor:
-            site, title = self._start_broker(supervisor, folder, host, run)
+            site, title = self._start_broker(supervisor, folder, host, address, run)
             passwords, first = self._prepare_data(trace)
             self._say("Starting the web server, two workers and beat ...")
             *first_parts, last = programs.PARTS
@@ -89,7 +89,7 @@ class Command(BaseCommand):
         self._say("Stopped. The data is kept; `make demo` continues with it.")
 
     def _start_broker(
-        self, supervisor: Supervisor, folder: DataFolder, host: str, run: str
+        self, supervisor: Supervisor, folder: DataFolder, host: str, address: str, run: str
     ) -> tuple[programs.Site, str]:
         environment = {
             "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
@@ -97,6 +97,8 @@ class Command(BaseCommand):
             "KUBESCHED_DATA_DIR": str(settings.KUBESCHED_DATA_DIR),
             "KUBESCHED_RUNTIME_DIR": str(private_dir(settings.KUBESCHED_RUNTIME_DIR)),
             "KUBESCHED_DEMO_RUN": run,
+            # Links in webhooks lead here, unless somebody has said where else the demo is seen.
+            "KUBESCHED_SITE_URL": settings.KUBESCHED_SITE_URL or address,
             "REDIS_URL": settings.REDIS_URL,
             "ALLOWED_HOSTS": ",".join(_allowed_hosts(host)),
         }

@@ -21,9 +21,16 @@ class World:
         self.controller = PodGroupController(self.cluster)
         self.cluster.create("PodGroup", {"metadata": {"name": "gang"}, "spec": {"minMember": 2}})
 
-    def member(self, name: str, phase: str = "", group: str = "gang") -> None:
+    def member(
+        self, name: str, phase: str = "", group: str = "gang", owners: tuple[str, ...] = ()
+    ) -> None:
         manifest = pod(name)
         manifest["metadata"]["labels"] = {LABEL: group}
+        if owners:
+            manifest["metadata"]["ownerReferences"] = [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": f"uid-{owner}"}
+                for owner in owners
+            ]
         self.cluster.create("Pod", manifest)
         if phase:
             self.set_phase(name, phase)
@@ -69,7 +76,6 @@ def test_counts_and_the_start_of_scheduling() -> None:
     world.member("other", "Running", group="another")
     assert world.status == {
         "phase": "Scheduling",
-        "scheduled": 1,
         "running": 1,
         "succeeded": 0,
         "failed": 0,
@@ -112,3 +118,71 @@ def test_it_comes_to_rest() -> None:
     for _ in range(3):
         world.controller.tick(world.clock.now())
     assert world.controller.next_deadline() is None
+
+
+# -- occupiedBy ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owners", "expected"),
+    [
+        pytest.param(("train",), "default/train", id="its owner"),
+        pytest.param(("b", "a"), "default/a,default/b", id="several owners, in order"),
+        pytest.param((), None, id="pods without an owner"),
+    ],
+)
+def test_occupied_by_is_filled_when_enough_pods_are_there(
+    owners: tuple[str, ...], expected: str | None
+) -> None:
+    world = World()
+    world.member("m0", owners=owners)
+    assert "occupiedBy" not in world.status
+    world.member("m1", owners=("another",))
+    assert world.status.get("occupiedBy") == expected
+
+
+def test_occupied_by_stays() -> None:
+    world = World()
+    for name in ("m0", "m1"):
+        world.member(name, owners=("first",))
+    assert world.status["occupiedBy"] == "default/first"
+    world.cluster.delete("Pod", "default", "m0")
+    world.member("m2", owners=("second",))
+    assert world.status["occupiedBy"] == "default/first"
+
+
+# -- 48 hours ------------------------------------------------------------------------------------
+
+TWO_DAYS = 48 * 3600.0
+
+
+def test_a_group_that_is_unscheduled_for_48_hours_is_left_alone() -> None:
+    world = World()
+    world.member("m0")
+    assert world.status["phase"] == "Pending"
+    world.clock.advance(TWO_DAYS)
+    world.member("m1")
+    assert world.status["phase"] == "Scheduling"
+    world.clock.advance(1.0)
+    world.cluster.delete("Pod", "default", "m1")
+    assert world.status["phase"] == "Scheduling"
+
+
+def test_it_is_taken_up_again_once_a_member_runs() -> None:
+    world = World()
+    world.member("m0")
+    world.clock.advance(TWO_DAYS + 1.0)
+    world.member("m1", "Running")
+    assert (world.status["phase"], world.status["running"]) == ("Scheduling", 1)
+    world.set_phase("m0", "Running")
+    assert world.status["phase"] == "Running"
+
+
+def test_a_group_that_ran_is_never_given_up() -> None:
+    world = World()
+    for name in ("m0", "m1"):
+        world.member(name, "Running")
+    assert world.status["phase"] == "Running"
+    world.clock.advance(TWO_DAYS + 1.0)
+    world.cluster.delete("Pod", "default", "m0", grace_period_seconds=0)
+    assert world.status["phase"] == "Pending"
