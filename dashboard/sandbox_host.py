@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 from django.db import Error as DatabaseError
@@ -19,6 +20,7 @@ from dashboard.models import Sandbox, SchedulerRun
 from dashboard.sandbox_journal import DatabaseJournal
 from dashboard.workload_specs import InvalidWorkload, make_workload
 from scheduler_core.clock import RealClock
+from scheduler_core.cluster.controllers import CONTROLLERS, ControllerManager
 from scheduler_core.cluster.driver import Driver
 from scheduler_core.cluster.ephemeral_claims import EphemeralClaimController
 from scheduler_core.cluster.kubelet import SandboxKubelet
@@ -104,6 +106,7 @@ class SandboxHost:
                 PodGroupController,
                 EphemeralClaimController,
                 VolumeController,
+                partial(ControllerManager, make=CONTROLLERS),
             )
         ]
         parts: list[Any] = [*controllers]

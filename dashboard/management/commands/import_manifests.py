@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def _create(name: str, manifests: list[Manifest]) -> None:
     if sandbox is None:
         there = f" There are: {', '.join(sorted(known))}." if known else " There is none."
         raise CommandError(f'there is no sandbox named "{name}".{there}')
-    objects = [dict(manifest.raw) for manifest in manifests]
+    objects = [_without_owners(manifest.raw) for manifest in manifests]
     try:
         with closing(hosted.sandbox_client(sandbox.cluster_id)) as client:
             client.as_actor("import_manifests").create_all(objects)
@@ -83,6 +83,15 @@ def _create(name: str, manifests: list[Manifest]) -> None:
             raise CommandError(f'the sandbox "{name}" is not running. {hint}') from error
         causes = [f"  {path}: {reason}" for path, reason in error.causes]
         raise CommandError("\n".join([f"nothing was created: {error}", *causes])) from error
+
+
+def _without_owners(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without the uids of another cluster, which the garbage collector would act on.
+
+    Controllers that are imported with their pods adopt them by their selectors.
+    """
+    metadata = {k: v for k, v in raw["metadata"].items() if k != "ownerReferences"}
+    return {**raw, "metadata": metadata}
 
 
 def _count(manifests: list[Manifest]) -> str:

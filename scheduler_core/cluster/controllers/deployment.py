@@ -12,8 +12,9 @@ from scheduler_core.ports import AlreadyExists, ApiError, Json, WatchEvent
 
 from ..objects import clone, key_of, name_of, namespace_of, timestamp, uid_of
 from ..sandbox import ActingView
+from .adoption import adopt, orphans
 from .index import Index, controller_of
-from .pods import has_ended, is_leaving, set_condition
+from .pods import controller_reference, has_ended, is_leaving, set_condition
 from .rollout import limits_of, old_sizes, size_of_new
 from .telling import tell
 
@@ -86,6 +87,10 @@ class DeploymentController:
         """Make the ReplicaSet of a template that has none; its event leads to the next turn."""
         if _recreates(deployment) and self._retire(view, deployment, sets):
             return self._write_status(view, deployment, sets, None, now)
+        found = next((s for s in self._free_sets(deployment) if _serves(s, deployment)), None)
+        if found is not None:
+            adopt(view, deployment, found)
+            return None
         status = deployment.get("status") or {}
         body = _new_set(deployment, sets, int(status.get("collisionCount") or 0))
         body["spec"]["replicas"] = size_of_new(
@@ -104,6 +109,9 @@ class DeploymentController:
         self._tell_scaled(view, deployment, made, 0, _size(made))
         self._set_revision(view, deployment, body["metadata"]["annotations"][REVISION])
         return self._write_status(view, deployment, [*sets, made], made, now)
+
+    def _free_sets(self, deployment: Json) -> Iterable[Json]:
+        return orphans(self._index, deployment, "ReplicaSet")
 
     def _note_collision(self, view: ActingView, deployment: Json, body: Json) -> None:
         """The name is taken by a set of another template: the next hash is made with a count."""
@@ -271,14 +279,6 @@ def _new_set(deployment: Json, sets: list[Json], collisions: int) -> Json:
     selector = clone(spec.get("selector") or {})
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: suffix}
     wanted = _wanted(deployment)
-    owner = {
-        "apiVersion": deployment["apiVersion"],
-        "kind": "Deployment",
-        "name": name_of(deployment),
-        "uid": uid_of(deployment),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     body: Json = {
         "metadata": {
             "name": f"{name_of(deployment)}-{suffix}",
@@ -290,7 +290,7 @@ def _new_set(deployment: Json, sets: list[Json], collisions: int) -> Json:
                 _MOST: str(wanted + limits_of(deployment).surge),
                 REVISION: str(max(map(_revision, sets), default=0) + 1),
             },
-            "ownerReferences": [owner],
+            "ownerReferences": [controller_reference(deployment)],
         },
         "spec": {"selector": selector, "template": template},
     }

@@ -10,6 +10,7 @@ from scheduler_core.ports import Json
 from ..objects import clone, name_of, namespace_of, uid_of
 
 __all__ = [
+    "controller_reference",
     "has_ended",
     "is_active",
     "is_leaving",
@@ -52,12 +53,9 @@ def ready_since(pod: Json) -> str:
     return str(found.get("lastTransitionTime") or "") if found.get("status") == "True" else ""
 
 
-def pod_from_template(
-    owner: Json, template: Json, *, name: str = "", finalizers: Iterable[str] = ()
-) -> Json:
-    """A pod as its controller creates it; its name begins with the owner's if none is given."""
-    wanted = template.get("metadata") or {}
-    reference = {
+def controller_reference(owner: Json) -> Json:
+    """The owner reference of what `owner` controls."""
+    return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
         "name": name_of(owner),
@@ -65,11 +63,18 @@ def pod_from_template(
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def pod_from_template(
+    owner: Json, template: Json, *, name: str = "", finalizers: Iterable[str] = ()
+) -> Json:
+    """A pod as its controller creates it; its name begins with the owner's if none is given."""
+    wanted = template.get("metadata") or {}
     metadata: dict[str, Any] = {
         "namespace": namespace_of(owner),
         "labels": dict(wanted.get("labels") or {}),
         "annotations": dict(wanted.get("annotations") or {}),
-        "ownerReferences": [reference],
+        "ownerReferences": [controller_reference(owner)],
     }
     metadata.update({"name": name} if name else {"generateName": f"{name_of(owner)}-"})
     if not metadata["annotations"]:

@@ -10,6 +10,7 @@ from scheduler_core.ports import ApiError, Json, WatchEvent
 
 from ..objects import key_of, labels_of, name_of, namespace_of, timestamp, uid_of
 from ..sandbox import ActingView
+from .adoption import adopt, orphans
 from .index import Index, controller_of
 from .pods import (
     has_ended,
@@ -75,10 +76,22 @@ class ReplicaSetController:
     def _replicate(self, view: ActingView, owner: Json, active: list[Json]) -> ApiError | None:
         missing = int(owner["spec"].get("replicas", 1)) - len(active)
         if missing > 0:
+            missing -= self._adopt(view, owner, missing)
             return self._create(view, owner, min(missing, _BURST))
         for pod in worth_deleting_first(active)[: min(-missing, _BURST)]:
             self._delete(view, owner, pod)
         return None
+
+    def _adopt(self, view: ActingView, owner: Json, missing: int) -> int:
+        """Take over pods that belong to nobody before new ones are made; how many.
+
+        The reference adopts also where nothing is missing, and deletes the surplus: in a sandbox
+        that would end pods that somebody has just imported.
+        """
+        found = [pod for pod in orphans(self._index, owner, "Pod") if is_active(pod)][:missing]
+        for pod in found:
+            adopt(view, owner, pod)
+        return len(found)
 
     def _create(self, view: ActingView, owner: Json, count: int) -> ApiError | None:
         template = owner["spec"].get("template") or {}

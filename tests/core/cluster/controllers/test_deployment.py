@@ -148,6 +148,22 @@ def test_old_revisions_beyond_the_limit_are_forgotten() -> None:
     assert len(world.sets()) == 2
 
 
+def test_what_an_orphaning_deletion_left_is_adopted_again() -> None:
+    world = World()
+    world.cluster.create("Deployment", deployment(2))
+    world.run()
+    held = {"metadata": {"finalizers": ["orphan"]}}
+    world.cluster.patch("Deployment", "default", "web", held)
+    world.cluster.delete("Deployment", "default", "web")
+    world.run(10)
+    before = {p["metadata"]["uid"] for p in world.pods()}
+    assert len(before) == 2
+    world.cluster.create("Deployment", deployment(2))
+    world.run(30)
+    assert {p["metadata"]["uid"] for p in world.pods()} == before
+    assert len(world.sets()) == 1
+
+
 def test_deleting_it_takes_sets_and_pods_with_it() -> None:
     world = World()
     world.cluster.create("Deployment", deployment())

@@ -122,6 +122,22 @@ def test_its_pods_go_with_it() -> None:
     assert world.pods() == []
 
 
+def test_pods_that_belong_to_nobody_are_adopted_before_new_ones_are_made() -> None:
+    world = World()
+    spec = {"containers": [{"name": "main", "image": "app"}]}
+    for name, app in (("mine", "web"), ("other", "api")):
+        world.cluster.create(
+            "Pod", {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec}
+        )
+    world.run(5)
+    world.cluster.create("ReplicaSet", replica_set(2))
+    world.run(10)
+    owned = {p["metadata"]["name"]: "ownerReferences" in p["metadata"] for p in world.pods()}
+    assert len(owned) == 3
+    assert owned["mine"]
+    assert not owned["other"]
+
+
 def pod(name: str, **given: Any) -> Json:
     ready = given.get("ready", "")
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []
