@@ -16,10 +16,12 @@ from .inbox import WatchInbox, no_wake
 from .objects import name_of, namespace_of, timestamp, uid_of
 from .sandbox import ActingView, SandboxCluster
 
-__all__ = ["RUN_SECONDS", "SandboxKubelet"]
+__all__ = ["EXIT_CODE", "RUN_SECONDS", "SandboxKubelet"]
 
 #: annotation: how long the pod runs before it succeeds, in seconds of the sandbox's clock
 RUN_SECONDS: Final = "kubesched.io/run-seconds"
+#: annotation: what the pod's containers end with then; the pod fails unless it is 0
+EXIT_CODE: Final = "kubesched.io/exit-code"
 ACTOR: Final = "kubelet"
 
 _RETRY_SECONDS: Final = 1.0
@@ -48,7 +50,8 @@ class SandboxKubelet:
     """Stands for the kubelets of all nodes, and for the collector of pods that have ended.
 
     A bound pod is Running after `start_seconds`; Succeeded `kubesched.io/run-seconds` later if it
-    has that annotation; gone when its deletion is due. The oldest ended pods beyond
+    has that annotation, or Failed if `kubesched.io/exit-code` says so; gone when its deletion is
+    due. The oldest ended pods beyond
     `keep_terminal` are deleted, and so are pods whose node is gone.
 
     Everything happens in `tick`, so that with a virtual clock it is repeatable.
@@ -240,6 +243,16 @@ def _run_seconds(pod: Json) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
+def _exit_code(pod: Json) -> int:
+    """The annotation's value; 0 where it is absent or says no exit code (0 to 255)."""
+    text = (pod["metadata"].get("annotations") or {}).get(EXIT_CODE) or "0"
+    try:
+        code = int(text)
+    except ValueError:
+        return 0
+    return code if 0 <= code <= 255 else 0
+
+
 def _time(text: Any, otherwise: float) -> float:
     try:
         return parse_time(text)
@@ -269,16 +282,18 @@ def _running_status(pod: Json, now: str) -> Json:
 def _finish(view: ActingView, pod: Json, now: float) -> None:
     if pod["status"].get("phase") != "Running":
         return
-    at = timestamp(now)
+    at, exit_code = timestamp(now), _exit_code(pod)
+    reason = "PodFailed" if exit_code else "PodCompleted"
     conditions = [
-        {**c, "status": "False", "reason": "PodCompleted", "lastTransitionTime": at}
+        {**c, "status": "False", "reason": reason, "lastTransitionTime": at}
         if c.get("type") in ("ContainersReady", "Ready")
         else c
         for c in pod["status"].get("conditions") or []
     ]
-    state = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": at}}
+    ended = "Error" if exit_code else "Completed"
+    state = {"terminated": {"exitCode": exit_code, "reason": ended, "finishedAt": at}}
     status = {
-        "phase": "Succeeded",
+        "phase": "Failed" if exit_code else "Succeeded",
         "conditions": conditions,
         "containerStatuses": [
             _container_status(c, state, False) for c in pod["spec"]["containers"]

@@ -69,6 +69,24 @@ def test_objects_are_created(sandbox: SandboxCluster, tmp_path: Path) -> None:
     assert sandbox.get("Pod", "default", "web")["spec"]["containers"][0]["image"] == "web:v1"
 
 
+OWNED = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: owned
+  ownerReferences:
+    - {apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: of-another-cluster}
+spec: {containers: [{name: c, image: web:v1}]}
+"""
+
+
+def test_owners_of_another_cluster_are_not_taken_over(
+    sandbox: SandboxCluster, tmp_path: Path
+) -> None:
+    run(tmp_path, OWNED)
+    assert "ownerReferences" not in sandbox.get("Pod", "default", "owned")["metadata"]
+
+
 def test_a_dry_run_creates_nothing(sandbox: SandboxCluster, tmp_path: Path) -> None:
     assert "no fault found" in run(tmp_path, GOOD, "--dry-run")
     assert sandbox.list("Pod").items == []

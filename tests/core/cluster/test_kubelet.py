@@ -8,7 +8,7 @@ import pytest
 
 from scheduler_core.clock import VirtualClock
 from scheduler_core.cluster.journal import MemoryJournal
-from scheduler_core.cluster.kubelet import RUN_SECONDS, SandboxKubelet
+from scheduler_core.cluster.kubelet import EXIT_CODE, RUN_SECONDS, SandboxKubelet
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.ports import NotFound
 from tests.contract.support import node, pod
@@ -69,6 +69,26 @@ def test_a_bound_pod_runs_after_a_moment_and_ends_when_its_time_is_over() -> Non
     assert world.phase() == "Running"
     world.run(1)
     assert world.phase() == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("code", "phase"),
+    [
+        pytest.param("0", "Succeeded", id="zero"),
+        pytest.param("3", "Failed", id="an error"),
+        pytest.param("many", "Succeeded", id="not a number"),
+        pytest.param("256", "Succeeded", id="no exit code"),
+    ],
+)
+def test_how_a_pod_ends_is_said_by_its_exit_code(code: str, phase: str) -> None:
+    world = World()
+    world.bound(run_seconds="5")
+    notes = {"metadata": {"annotations": {EXIT_CODE: code}}}
+    world.cluster.patch("Pod", "default", "web", notes)
+    world.run(10)
+    assert world.phase() == phase
+    (container,) = world.cluster.get("Pod", "default", "web")["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == (3 if phase == "Failed" else 0)
 
 
 @pytest.mark.parametrize("annotation", [None, "soon", "-5", "nan", "inf"])
