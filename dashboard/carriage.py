@@ -6,6 +6,8 @@ configuration gets a new scheduler, with threads and a permit inbox of its own.
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +16,9 @@ from django.conf import settings
 from dashboard import permits
 from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
+from dashboard.logs import PodLog
+from dashboard.metrics.carried import CarriedRun
+from dashboard.metrics.redacted import without_secrets
 from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.recorder import Recorder
 from dashboard.waits_columns import waiting_record
@@ -21,9 +26,11 @@ from scheduler_core.algorithm import TieBreaker
 from scheduler_core.config import load_configuration
 from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.plugins.registry import in_tree_registry
-from scheduler_core.ports import Clock
+from scheduler_core.ports import Clock, Observer
 from scheduler_core.records import WaitingPodRecord
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class Surroundings:
     run_id: int
     sandbox: HostedSandbox
     recorder: Recorder
+    carried: CarriedRun
     clock: Clock
     tie_breaker: TieBreaker
     seed: int | None
@@ -53,13 +61,16 @@ class Carriage:
         self._inbox = DatabasePermitInbox(
             around.run_id, wake=lambda: self.scheduler.wake(), redis_url=settings.REDIS_URL
         )
+        config = load_configuration(wish.text, in_tree_registry(), dotted_plugins=True)
+        self._shown_config = without_secrets(config.completed())
         self.scheduler = Scheduler(
-            load_configuration(wish.text, in_tree_registry(), dotted_plugins=True),
+            config,
             around.sandbox.cluster.as_actor("scheduler"),
             clock=around.clock,
             executor=KeyedThreadPool(),
-            observers=[around.recorder],
+            observers=_observers(around),
             permit_inbox=self._inbox,
+            metrics=around.carried.metrics,
             tie_breaker=around.tie_breaker,
             options=SchedulerOptions(first_sequence=first_sequence, seed=around.seed),
         )
@@ -67,6 +78,10 @@ class Carriage:
     def start(self) -> None:
         """Take up the waits that are open; everything the last scheduler told must be recorded.
         Where that fails it is stopped again."""
+        carried = self._around.carried
+        carried.scheduler, carried.config = self.scheduler, self._shown_config
+        text = json.dumps(self._shown_config, ensure_ascii=False)
+        logger.info("run %s starts with the configuration %s", self._around.run_id, text)
         try:
             self.scheduler.start(waiting=open_waits(self._around.run_id))
             self._inbox.start()
@@ -84,6 +99,13 @@ class Carriage:
         self._around.sandbox.is_busy = None
         self._inbox.close()
         self.scheduler.stop()
+
+
+def _observers(around: Surroundings) -> list[Observer]:
+    observers: list[Observer] = [around.recorder]
+    if settings.KUBESCHED_LOG_PODS:
+        observers.append(PodLog(around.run_id))
+    return observers
 
 
 def open_waits(run_id: int) -> Sequence[WaitingPodRecord]:

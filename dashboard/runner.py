@@ -13,6 +13,8 @@ from dashboard.carriage import Carriage, Surroundings
 from dashboard.configuration import Wish
 from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
+from dashboard.metrics import carried as metrics
+from dashboard.metrics.carried import CarriedRun
 from dashboard.models import SchedulerRun
 from dashboard.recorder import Recorder
 from scheduler_core.algorithm import SeededRandom
@@ -67,19 +69,22 @@ class RunLoop:
             on_fenced=self._fenced.set,
             on_failed=self._fail,
         )
+        carried = CarriedRun(run.pk, run.name, run.cluster.name, recorder)
         around = Surroundings(
-            run.pk, self._sandbox, recorder, clock, SeededRandom(run.seed), run.seed
+            run.pk, self._sandbox, recorder, carried, clock, SeededRandom(run.seed), run.seed
         )
         carriage = self._first(around, keeper.fence)
         recorder.start()
         try:
             self._tell_unfinished(recorder, clock.now())
             carriage.start()
+            metrics.publish(carried)
             self._say_applied(carriage.wish, keeper.fence)
             while not self._ended(keeper):
                 self._schedule(carriage.scheduler, keeper)
                 carriage = self._next(around, carriage, keeper)
         finally:
+            metrics.withdraw(carried)
             carriage.stop()
             recorder.close()
         if self._failure:

@@ -6,6 +6,7 @@ this module too, then start without the whole scheduler.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from celery import Task, shared_task
@@ -13,9 +14,11 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 from dashboard import loops, retention
 from dashboard.publisher import get_publisher
-from dashboard.rest import answers, throttle
+from dashboard.rest import answers
 from dashboard.shutdown import shutting_down
 from dashboard.webhooks import outbox
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(bind=True, name="dashboard.tasks.host_sandbox")
@@ -50,7 +53,6 @@ def prune() -> None:
     """Delete what need not be kept, in small batches."""
     retention.prune()
     answers.prune()
-    throttle.prune()
     outbox.prune()
 
 
@@ -94,6 +96,25 @@ def _stop_loops(**_: Any) -> None:
 @worker_shutdown.connect
 def _send_last_frames(**_: Any) -> None:
     get_publisher().close()
+
+
+@worker_ready.connect
+def _serve(sender: Any = None, **_: Any) -> None:
+    """Metrics, probes and calls as an extender, of the worker that carries runs."""
+    if sender is not None and "loop" in sender.app.amqp.queues.consume_from:
+        from dashboard.worker_http import lifecycle
+
+        try:
+            lifecycle.start()
+        except lifecycle.CannotServe as error:
+            logger.error("%s", error)
+
+
+@worker_shutdown.connect
+def _stop_serving(**_: Any) -> None:
+    from dashboard.worker_http import lifecycle
+
+    lifecycle.stop()
 
 
 @worker_ready.connect

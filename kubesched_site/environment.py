@@ -25,6 +25,7 @@ MODES: Final = ("production", "demo", "test")
 SECRET_FILE: Final = "secret_key"  # noqa: S105 - a file name
 # A unix socket's path may have about 104 (macOS) to 108 (Linux) bytes; the rest is its name.
 LONGEST_RUNTIME_DIR: Final = 80
+LARGEST_PORT: Final = 65_535
 REDIS_SCHEMES: Final = frozenset({"redis", "rediss", "unix"})
 
 
@@ -82,6 +83,26 @@ def read_site_url(env: environ.Env, name: str) -> str:
     if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
         stop(f"the environment variable {name} must begin with http:// or https:// and a host.")
     return url
+
+
+def read_address(env: environ.Env, name: str) -> tuple[str, int] | None:
+    """Return (host, port) of HOST:PORT, [::]:PORT or :PORT (every interface); None without one."""
+    text: str = read(env.str, name, default="")
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if ":" not in text or not (port.isascii() and port.isdigit()) or int(port) > LARGEST_PORT:
+        stop(f"the environment variable {name}={text} must be HOST:PORT, such as 0.0.0.0:10259.")
+    return host or "0.0.0.0", int(port)  # noqa: S104 - it was asked for
+
+
+def read_choice(name: str, choices: tuple[str, ...]) -> str:
+    """Return one of ``choices``, the first without the variable."""
+    value = os.environ.get(name) or choices[0]
+    if value not in choices:
+        stop(f"the environment variable {name}={value} must be one of {', '.join(choices)}.")
+    return value
 
 
 def read_mode(environment: Mapping[str, str]) -> str:

@@ -20,6 +20,8 @@ from kubesched_site.environment import (
     default_runtime_dir,
     local_secret,
     read,
+    read_address,
+    read_choice,
     read_mode,
     read_networks,
     read_positive,
@@ -80,6 +82,14 @@ KUBESCHED_LEASE_SECONDS = read_positive(env, "KUBESCHED_LEASE_SECONDS", 4)
 KUBESCHED_LOOP_CONCURRENCY = read_positive(env, "KUBESCHED_LOOP_CONCURRENCY", 16)
 # The site's address as others see it: the links in webhooks begin with it.
 KUBESCHED_SITE_URL = read_site_url(env, "KUBESCHED_SITE_URL")
+# Where a loop worker answers besides its unix socket: metrics, probes, calls as an extender.
+KUBESCHED_WORKER_LISTEN = read_address(env, "KUBESCHED_WORKER_LISTEN")
+# PEM files for that address; callers with a certificate of the authority need no token.
+KUBESCHED_WORKER_TLS_CERT = os.environ.get("KUBESCHED_WORKER_TLS_CERT", "")
+KUBESCHED_WORKER_TLS_KEY = os.environ.get("KUBESCHED_WORKER_TLS_KEY", "")
+KUBESCHED_WORKER_CLIENT_CA = os.environ.get("KUBESCHED_WORKER_CLIENT_CA", "")
+# Reads /metrics and /configz, like an API token with the scope "read".
+KUBESCHED_METRICS_TOKEN = os.environ.get("KUBESCHED_METRICS_TOKEN", "")
 # Networks that webhooks may reach although they are not public. The demo may reach itself.
 KUBESCHED_WEBHOOK_NETWORKS = read_networks(
     env,
@@ -239,7 +249,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = read(env.bool, "SESSION_COOKIE_SECURE", default=PRODUCTION)
 CSRF_COOKIE_SECURE = read(env.bool, "CSRF_COOKIE_SECURE", default=PRODUCTION)
 SECURE_SSL_REDIRECT = read(env.bool, "SECURE_SSL_REDIRECT", default=PRODUCTION)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|livez|readyz)(/[a-z-]+)?$"]
 SECURE_HSTS_SECONDS = read(env.int, "SECURE_HSTS_SECONDS", default=31_536_000 if PRODUCTION else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = read(
     env.bool, "SECURE_HSTS_INCLUDE_SUBDOMAINS", default=PRODUCTION
@@ -277,13 +287,21 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
+# A line for every step of every pod, all with one id: "RUN-CYCLE".
+KUBESCHED_LOG_PODS = read(env.bool, "KUBESCHED_LOG_PODS", default=False)
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+        "json": {"()": "dashboard.logs.JsonFormatter"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": read_choice("KUBESCHED_LOG_FORMAT", ("line", "json")),
+        }
+    },
     # Beat calls every two seconds; two more lines for each call would bury everything else.
     "loggers": {
         "celery.worker.strategy": {"level": "WARNING"},

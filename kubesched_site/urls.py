@@ -2,13 +2,19 @@
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from dashboard.demo_login import demo_login
-from kubesched_site.health import healthz
+from dashboard.health.views import probe
+from dashboard.metrics import views as metrics
 
 urlpatterns = [
-    path("healthz", healthz, name="healthz"),
+    re_path(r"^(?P<name>livez|readyz|healthz)(?:/(?P<check>[a-z-]+))?\Z", probe, name="probe"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("metrics/resources", metrics.resource_metrics, name="resource-metrics"),
+    re_path(r"^metrics/runs/(?P<pk>[0-9]{1,18})\Z", metrics.run_metrics, name="run-metrics"),
+    path("configz", metrics.configz, name="configz"),
+    re_path(r"^configz/runs/(?P<pk>[0-9]{1,18})\Z", metrics.run_configz, name="run-configz"),
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("demo-login/<str:token>/", demo_login, name="demo-login"),

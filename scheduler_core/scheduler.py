@@ -320,6 +320,11 @@ class Scheduler:
         self._inbox.wake()
 
     @property
+    def is_synced(self) -> bool:
+        """Every kind has been listed once; may be read from any thread, as a hint."""
+        return self._is_synced()
+
+    @property
     def is_busy(self) -> bool:
         """Messages, pods or bindings are under way; may be read from any thread, as a hint."""
         return len(self._inbox) > 0 or not self._idle

@@ -94,6 +94,7 @@ class SchedulerMetrics(Observer):
         self._incoming: Counter[tuple[str, str]] = Counter()
         self._bindings = 0
         self._next_look = 0.0
+        self._turned_at: float | None = None
 
     # -- for readers -------------------------------------------------------------------------------
 
@@ -107,6 +108,11 @@ class SchedulerMetrics(Observer):
         }
         return found
 
+    def seconds_since_turn(self) -> float:
+        """How long ago the scheduling loop has turned last; 0 before the first time."""
+        turned_at = self._turned_at
+        return 0.0 if turned_at is None else perf_counter() - turned_at
+
     # -- for the scheduler -------------------------------------------------------------------------
 
     def begin(self, frameworks: Mapping[str, Framework], queue: SchedulingQueue) -> None:
@@ -116,6 +122,7 @@ class SchedulerMetrics(Observer):
         queue.incoming = self._incoming
         self._bindings = 0
         self._next_look = 0.0
+        self._turned_at = None
 
     def cycle_done(self, cycle: PodCycle) -> None:
         """A scheduling cycle has ended, and has been recorded. Its times are taken: what comes
@@ -196,7 +203,7 @@ class SchedulerMetrics(Observer):
 
     def look(self, queue: SchedulingQueue, cache: Cache, waiting: int, paused: bool) -> None:
         """Count what is counted by looking, if it is time to."""
-        began = perf_counter()
+        began = self._turned_at = perf_counter()
         if began < self._next_look:
             return
         self._look_at_queue(queue)

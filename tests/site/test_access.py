@@ -79,7 +79,7 @@ def test_a_post_without_csrf_token_is_told_so_in_json(user: User) -> None:
 def test_health_needs_no_login(client: Client) -> None:
     answer = client.get("/healthz")
 
-    assert (answer.status_code, answer.content) == (200, b"ok\n")
+    assert (answer.status_code, answer.content) == (200, b"ok")
 
 
 def test_content_security_policy_allows_this_site_alone(client: Client) -> None:

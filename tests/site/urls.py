@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
 from dashboard.demo_login import demo_login
-from kubesched_site.health import healthz
+from dashboard.health.views import probe
 
 
 def page(request: HttpRequest) -> HttpResponse:
@@ -31,7 +31,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("", page),
-    path("healthz", healthz),
+    path("healthz", probe, {"name": "healthz"}),
     path("login/", auth.LoginView.as_view(), name="login"),
     path("demo-login/<str:token>/", demo_login, name="demo-login"),
     path("api/page", page),

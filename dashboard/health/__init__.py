@@ -1,0 +1,1 @@
+"""``/livez``, ``/readyz`` and ``/healthz``, as kube-scheduler answers them."""

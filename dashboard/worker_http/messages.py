@@ -1,0 +1,55 @@
+"""A request to a worker, and its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = ["JSON", "TEXT", "Answer", "Handler", "Request", "as_json", "problem"]
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``path`` without the query; ``headers`` by lower-case name.
+
+    Attributes:
+        trusted: it came over the unix socket, which only this user can open, or with a client
+            certificate of the authority that is trusted here.
+        address: where it came from, for counting failures.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+    trusted: bool = False
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``headers`` besides length and type."""
+
+    status: int = 200
+    body: bytes = b""
+    media_type: str = TEXT
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[Request], Answer]
+
+
+def as_json(document: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(document, ensure_ascii=False).encode(), JSON)
+
+
+def problem(status: int, text: str, **headers: str) -> Answer:
+    """An answer that says in one line what is wrong."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, f"{text}\n".encode(), TEXT, named)
