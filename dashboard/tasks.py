@@ -14,7 +14,7 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 from dashboard import loops, retention
 from dashboard.publisher import get_publisher
-from dashboard.rest import answers
+from dashboard.rest import answers, throttle
 from dashboard.shutdown import shutting_down
 from dashboard.webhooks import outbox
 
@@ -53,6 +53,7 @@ def prune() -> None:
     """Delete what need not be kept, in small batches."""
     retention.prune()
     answers.prune()
+    throttle.prune()
     outbox.prune()
 
 

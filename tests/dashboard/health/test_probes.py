@@ -87,7 +87,7 @@ def test_a_check_that_hangs_fails_and_is_not_begun_twice(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def run() -> Any:
-    recorder = Recorder(3, fence=None, clock=lambda: 0.0)  # type: ignore[arg-type]
+    recorder = Recorder(3, fence=None, clock=lambda: 0.0)
     run = CarriedRun(3, "night", "sandbox", recorder)
     carried.publish(run)
     yield run
@@ -105,7 +105,7 @@ def test_a_run_that_has_not_listed_its_cluster_is_not_ready(run: CarriedRun) -> 
         is_synced = False
 
     assert handlers_synced() is None
-    run.scheduler = Scheduler()
+    run.scheduler = Scheduler()  # type: ignore[assignment]
     assert handlers_synced() == "not listed yet: night"
 
 
