@@ -100,7 +100,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
         tokens.take()
         found.append(_requirement(tokens))
     if tokens.peek() != "":
-        raise _unparsable(tokens.peek(), "',' or end of string")
+        raise bad_request(f"found '{tokens.peek()}', expected: ',' or 'end of string'")
     return tuple(found)
 
 
@@ -190,7 +190,7 @@ def _field_checks(resource: Resource, text: str) -> Iterator[Selection]:
     for term in filter(None, text.split(",")):
         match = re.fullmatch(r"([^=!]+)(==|!=|=)(.*)", term)
         if match is None:
-            raise bad_request(f"invalid field selector: {term!r}: can't understand '{term}'")
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{term}'")
         name, sign, value = match[1], match[2], match[3]
         yield _field_check(name, _path_of(resource, name), value, sign != "!=")
 

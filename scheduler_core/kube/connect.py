@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import os
 import socket
 import ssl
@@ -26,12 +27,15 @@ from kubernetes.config import (
     load_kube_config_from_dict,
 )
 from urllib3.connection import HTTPConnection
+from urllib3.exceptions import InsecureRequestWarning
 
 from .access import Access, AccessError, InCluster, Kubeconfig, KubeconfigFile, Token
 from .access import read_kubeconfig as read_text
 from .pool import PoolTransport
 
 __all__ = ["Connection", "connect"]
+
+log = logging.getLogger(__name__)
 
 #: seconds of silence before the kernel asks whether the other side is there, seconds between two
 #: questions, and how many go unanswered before the connection counts as dead
@@ -47,6 +51,9 @@ class Connection:
 
     def __init__(self, configuration: Configuration, tls: ssl.SSLContext | None) -> None:
         self.server = _shown(configuration.host)
+        if not configuration.verify_ssl:
+            log.warning("the certificate of %s is not looked at, as was asked for", self.server)
+            urllib3.disable_warnings(InsecureRequestWarning)  # said once is enough
         self._configuration = configuration
         self._tls = tls
 

@@ -1,7 +1,10 @@
-"""Every adapter of the Cluster port, one after another."""
+"""Every adapter of the Cluster port, one after another; or, with KUBESCHED_TEST_KUBECONFIG naming a
+kubeconfig, KubeCluster against that server alone. It must be one to play with: pods, nodes, events,
+priority classes and the namespace "team" are deleted before and after each test."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,29 +15,69 @@ from scheduler_core.clock import VirtualClock
 from scheduler_core.cluster.journal import MemoryJournal
 from scheduler_core.cluster.remote import RemoteSandbox, SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.kube.access import Token
+from scheduler_core.kube.cluster import KubeCluster
+from scheduler_core.kube.connect import connect
 from scheduler_core.ports import Cluster
+from tests.contract.real import has_controllers, open_real_cluster
+from tests.contract.support import TestClock, WaitingClock
+from tests.kube.fake import FakeServer, VirtualTiming
+from tests.kube.http_server import TOKEN, HttpServer
 
 START = 1_800_000_000.0
+KUBECONFIG = os.environ.get("KUBESCHED_TEST_KUBECONFIG", "")
+OURS = ("sandbox", "sandbox-with-journal", "remote", "kube")
+ADAPTERS = ("real",) if KUBECONFIG else OURS
+
+
+class StandingClock(VirtualClock):
+    start = START
+    tolerance = 0.0
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock(START)
+def clock() -> TestClock:
+    return WaitingClock() if KUBECONFIG else StandingClock(START)
 
 
-@pytest.fixture(params=["sandbox", "sandbox-with-journal", "remote"])
-def cluster(
-    request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path
-) -> Iterator[Cluster]:
+@pytest.fixture
+def has_others() -> bool:
+    """Whether somebody else may write to the server at any moment."""
+    return bool(KUBECONFIG)
+
+
+@pytest.fixture
+def namespace_controller(cluster: Cluster) -> None:
+    """What empties namespaces: in a sandbox itself, else kube-controller-manager."""
+    if KUBECONFIG and not has_controllers(cluster):
+        pytest.skip("this server runs without kube-controller-manager, which empties namespaces")
+
+
+@pytest.fixture(params=ADAPTERS)
+def cluster(request: pytest.FixtureRequest, clock: TestClock, tmp_path: Path) -> Iterator[Cluster]:
     with ExitStack() as stack:
-        journal = None if request.param == "sandbox" else MemoryJournal()
-        sandbox = stack.enter_context(SandboxCluster(clock, journal, pace=0.001))
-        if request.param != "remote":
-            yield sandbox
-            return
-        folder = tmp_path / "s"
-        folder.mkdir(mode=0o700)
-        stack.enter_context(SandboxServer(sandbox, folder / "socket"))
-        remote = RemoteSandbox(folder / "socket")
-        stack.callback(remote.close)
-        yield remote
+        if request.param == "real":
+            yield stack.enter_context(open_real_cluster(KUBECONFIG, clock))
+        elif request.param == "kube":
+            yield stack.enter_context(_kube(stack, clock))
+        else:
+            yield _sandbox(stack, request.param, clock, tmp_path)
+
+
+def _kube(stack: ExitStack, clock: TestClock) -> KubeCluster:
+    assert isinstance(clock, VirtualClock)
+    server = stack.enter_context(HttpServer(FakeServer(VirtualTiming(clock))))
+    return KubeCluster(connect(Token(server.url, TOKEN)), qps=-1, clock=clock)
+
+
+def _sandbox(stack: ExitStack, which: str, clock: TestClock, tmp_path: Path) -> Cluster:
+    journal = None if which == "sandbox" else MemoryJournal()
+    sandbox = stack.enter_context(SandboxCluster(clock, journal, pace=0.001))
+    if which != "remote":
+        return sandbox
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    stack.enter_context(SandboxServer(sandbox, folder / "socket"))
+    remote = RemoteSandbox(folder / "socket")
+    stack.callback(remote.close)
+    return remote

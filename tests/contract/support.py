@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from scheduler_core.ports import WatchEvent
 
@@ -71,3 +73,62 @@ def eventually(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.002)
+
+
+# -- time ----------------------------------------------------------------------------------------
+
+
+class TestClock(Protocol):
+    """Virtual where the server is ours; else the real one, which has to be waited for.
+
+    Attributes:
+        start: when the test began.
+        tolerance: seconds by which the server's times may be off.
+    """
+
+    __test__ = False
+    start: float
+    tolerance: float
+
+    def now(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def advance(self, seconds: float) -> None: ...
+
+
+class WaitingClock:
+    """The time of a server that is not ours."""
+
+    tolerance = 3.0
+
+    def __init__(self) -> None:
+        self.start = time.time()
+
+    def now(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class Moment:
+    """Equal to every text of that time, in Kubernetes' way of writing it."""
+
+    def __init__(self, clock: TestClock, after: float = 0.0, *, micro: bool = False) -> None:
+        self._at = clock.start + after
+        self._tolerance = clock.tolerance
+        self._form = r".*T[\d:]{8}\.\d{6}Z" if micro else r".*T[\d:]{8}Z"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, str) or not re.fullmatch(self._form, other):
+            return False
+        return abs(datetime.fromisoformat(other).timestamp() - self._at) <= self._tolerance
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self._at} give or take {self._tolerance} s>"
