@@ -1,4 +1,5 @@
-"""Coscheduling: every rule of scheduler-plugins' coscheduling, named after it."""
+"""Coscheduling: every rule of scheduler-plugins' coscheduling (gang.md, section 2), named after it.
+`test_gang_rules.py` has the list of all."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.api import Pod
+from scheduler_core.api import KINDS, Pod, PodGroup, validate
+from scheduler_core.cluster.resources import RESOURCES
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.errors import PluginConfigError
 from scheduler_core.framework.events import (
@@ -17,6 +19,18 @@ from scheduler_core.framework.events import (
     ActionType,
     ClusterEvent,
     EventResource,
+)
+from scheduler_core.framework.interface import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PermitPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
 )
 from scheduler_core.framework.status import SUCCESS, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
@@ -46,6 +60,90 @@ def gang_of(
     pods = members(count)
     loop.add(make_pod_group("gang", count).obj(), *pods)
     return loop, pods
+
+
+@pytest.mark.parametrize(
+    "point, implemented",
+    [
+        pytest.param(QueueSortPlugin, True, id="QueueSort"),
+        pytest.param(PreEnqueuePlugin, False, id="no PreEnqueue"),
+        pytest.param(PreFilterPlugin, True, id="PreFilter"),
+        pytest.param(FilterPlugin, False, id="no Filter"),
+        pytest.param(PostFilterPlugin, True, id="PostFilter"),
+        pytest.param(ScorePlugin, False, id="no Score"),
+        pytest.param(ReservePlugin, True, id="Reserve"),
+        pytest.param(PermitPlugin, True, id="Permit"),
+        pytest.param(PreBindPlugin, False, id="no PreBind"),
+        pytest.param(EnqueueExtensions, True, id="EventsToRegister"),
+    ],
+)
+def test_extension_points(point: type, implemented: bool) -> None:
+    assert issubclass(Coscheduling, point) == implemented
+
+
+class TestTheCustomResource:
+    """PodGroup of scheduling.x-k8s.io/v1alpha1, as kubectl and the API server know it."""
+
+    def test_names(self) -> None:
+        kind = KINDS["PodGroup"]
+        assert (kind.api_version, kind.plural) == ("scheduling.x-k8s.io/v1alpha1", "podgroups")
+        assert tuple(kind.short_names) == ("pg", "pgs")
+
+    def test_it_is_namespaced_and_its_status_is_a_subresource(self) -> None:
+        resource = RESOURCES["PodGroup"]
+        assert (resource.namespaced, resource.has_status) == (True, True)
+
+    @pytest.mark.parametrize(
+        "spec, path",
+        [
+            pytest.param({"minMember": 1}, "", id="minMember 1"),
+            pytest.param({"minMember": 0}, "spec.minMember", id="minMember is at least 1"),
+            pytest.param({"minMember": 2**31}, "spec.minMember", id="minMember is an int32"),
+            pytest.param(
+                {"minMember": 1, "minResources": {"cpu": "2", "memory": "1Gi"}},
+                "",
+                id="minResources is a ResourceList",
+            ),
+            pytest.param(
+                {"minMember": 1, "minResources": {"cpu": "two"}},
+                "spec.minResources[cpu]",
+                id="of quantities",
+            ),
+            pytest.param(
+                {"minMember": 1, "scheduleTimeoutSeconds": 30}, "", id="scheduleTimeoutSeconds"
+            ),
+            pytest.param(
+                {"minMember": 1, "scheduleTimeoutSeconds": 2**31},
+                "spec.scheduleTimeoutSeconds",
+                id="scheduleTimeoutSeconds is an int32",
+            ),
+        ],
+    )
+    def test_spec(self, spec: dict[str, Any], path: str) -> None:
+        raw = {**make_pod_group("g").raw(), "spec": spec}
+        assert [field for field, _ in validate(raw)] == ([path] if path else [])
+
+    @pytest.mark.parametrize(
+        "phase", ["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
+    )
+    def test_status(self, phase: str) -> None:
+        status = {
+            "phase": phase,
+            "occupiedBy": "default/train",
+            "running": 1,
+            "succeeded": 2,
+            "failed": 3,
+            "scheduleStartTime": "1970-01-01T00:01:40Z",
+        }
+        group = PodGroup.from_dict({**make_pod_group("g").raw(), "status": status})
+        assert (group.phase, group.occupied_by) == (phase, "default/train")
+        assert (group.running, group.succeeded, group.failed) == (1, 2, 3)
+        assert group.schedule_start_time == 100.0
+
+    def test_membership_is_a_label(self) -> None:
+        assert make_pod("p").label({"scheduling.x-k8s.io/pod-group": "g"}).obj().pod_group_key == (
+            "default/g"
+        )
 
 
 class TestQueueSort:
@@ -310,6 +408,31 @@ class TestPostFilter:
         )
         assert set(loop.turned_down.values()) <= {"optimistic rejection in PostFilter"}
 
+    def test_it_stamps_the_failure_time(self) -> None:
+        """So that the gang goes behind younger ones."""
+        loop, pods = gang_of(2)
+        young = members(1, "young")
+        loop.add(make_pod_group("gang", 2).created(100.0).obj())
+        loop.add(make_pod_group("young", 1).created(500.0).obj(), *young)
+        infos = [QueuedPodInfo(pod, initial_attempt=0.0) for pod in (pods[0], young[0])]
+        assert loop.plugin.less(*infos)
+        loop.fail_filter(pods[0])
+        assert not loop.plugin.less(*infos)
+
+    def test_it_drops_the_permitted_mark(self) -> None:
+        loop, pods = gang_of(2, cpu="4")
+        loop.add(make_pod_group("gang", 2).min_resources(cpu="4").obj())
+        loop.schedule(pods[0])
+        loop.fail_filter(pods[1])
+        loop.handle.bind(make_pod("thief").req(cpu="4").node("n").obj())
+        loop.handle.refresh()
+        assert loop.schedule(pods[0]) == "resource gap: cpu 4"
+
+    def test_backoff_is_off_by_default(self) -> None:
+        loop, pods = gang_of(3)
+        loop.fail_filter(pods[0])
+        assert loop.schedule(pods[0]) == "waiting"
+
     def test_backoff_needs_enough_pods(self) -> None:
         loop, pods = gang_of(3, {"podGroupBackoffSeconds": 20})
         loop.add(make_pod_group("gang", 4).obj())
@@ -339,6 +462,26 @@ class TestUnreserve:
             "gang-0": "rejected due to timeout after waiting 1m0s at plugin Coscheduling",
             "gang-1": "rejection in Unreserve",
         }
+
+    def test_a_rejection_by_another_plugin_cancels_the_whole_gang(self) -> None:
+        loop, pods = gang_of(3)
+        for pod in pods[:2]:
+            loop.schedule(pod)
+        waiting = loop.waiting("gang-1")
+        assert waiting is not None
+        waiting.reject("Other", "somebody else says no")
+        loop.settle()
+        assert loop.turned_down == {
+            "gang-1": "somebody else says no",
+            "gang-0": "rejection in Unreserve",
+        }
+
+    def test_it_stamps_the_failure_time(self) -> None:
+        loop, pods = gang_of(2)
+        loop.schedule(pods[0])
+        loop.advance(60)
+        gang = loop.plugin._gangs.known("default/gang")
+        assert gang is not None and gang.failed_at == loop.handle.clock.now()
 
     def test_a_cancelled_gang_starts_from_zero(self) -> None:
         loop, pods = gang_of(3)
@@ -441,6 +584,11 @@ class TestEvents:
             {"podGroupRejectPercentage": 101},
             "podGroupRejectPercentage: Invalid value: 101: not in valid range [0, 100]",
             id="percentage",
+        ),
+        pytest.param(
+            {"podGroupRejectPercentage": -1},
+            "podGroupRejectPercentage: Invalid value: -1: not in valid range [0, 100]",
+            id="negative-percentage",
         ),
     ],
 )

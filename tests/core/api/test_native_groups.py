@@ -11,6 +11,7 @@ from scheduler_core.api import (
     KINDS,
     NATIVE_POD_GROUP,
     NativePodGroup,
+    Pod,
     PodGroup,
     Workload,
     find_kind,
@@ -218,6 +219,31 @@ def test_the_builder_writes_the_names_of_the_version() -> None:
 )
 def test_misspelt_fields_are_named(raw: Json, path: str) -> None:
     assert unknown_fields(raw) == [path]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(
+            group(BETA1, parentCompositePodGroupName="job", preemptionPolicy="Never"),
+            id="1.37: parentCompositePodGroupName and preemptionPolicy",
+        ),
+        pytest.param(
+            workload(version=BETA1, compositePodGroupTemplates=[]),
+            id="1.37: compositePodGroupTemplates",
+        ),
+    ],
+)
+def test_fields_of_later_versions_are_known(raw: Json) -> None:
+    assert unknown_fields(raw) == []
+
+
+def test_a_pod_of_1_35_is_in_no_group() -> None:
+    """spec.workloadRef of Kubernetes 1.35 is told as a field that nobody reads here."""
+    raw = make_pod("p").raw()
+    raw["spec"]["workloadRef"] = {"name": "train", "podGroup": "workers"}
+    assert unknown_fields(raw) == ["spec.workloadRef"]
+    assert Pod.from_dict(raw).scheduling_group == ""
 
 
 # -- what is refused -----------------------------------------------------------------------------

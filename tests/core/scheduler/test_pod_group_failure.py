@@ -137,6 +137,33 @@ def test_conditions_of_others_stay() -> None:
     ]
 
 
+def test_what_else_is_in_the_status_stays() -> None:
+    harness = gang_harness(nodes=[node("n", "1")], pods=[member("a"), member("b")])
+    claims = [{"name": "gpus", "resourceClaimName": "g-gpus"}]
+    status = {"status": {"resourceClaimStatuses": claims}}
+    harness.cluster.patch(NATIVE_POD_GROUP, "default", "g", status, subresource="status")
+    harness.create("Node", node("n2", "1"))
+    harness.advance(15.0)
+    assert group_condition(harness)["status"] == "True"
+    found = harness.cluster.get(NATIVE_POD_GROUP, "default", "g")["status"]
+    assert found["resourceClaimStatuses"] == claims
+
+
+# -- topology: the gate TopologyAwareWorkloadScheduling is off -------------------------------------
+
+
+def test_topology_constraints_do_nothing_while_their_gate_is_off() -> None:
+    """Two zones with room for one each: with the gate the gang would need one zone for both."""
+    group = make_native_pod_group("g", 2).raw()
+    group["spec"]["schedulingConstraints"] = {"topology": [{"key": "zone"}]}
+    harness = gang_harness(
+        nodes=[node(f"n{zone}", "1").label(zone=zone) for zone in "ab"],
+        pods=[member("a"), member("b")],
+        group=group,  # type: ignore[arg-type]  # as JSON: the builder has no words for it
+    )
+    assert sorted(nodes_of(harness, "a", "b")) == ["na", "nb"]
+
+
 # -- preemption ----------------------------------------------------------------------------------
 
 

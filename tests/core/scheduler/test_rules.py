@@ -7,10 +7,11 @@ The table says where, so that a rule cannot lose its test unnoticed. A case is `
 from __future__ import annotations
 
 import ast
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.rule_table import Rules, all_cases, missing
 
 TESTS = Path(__file__).parents[2]
 
@@ -31,7 +32,7 @@ TABLE = f"{SCHEDULER}/test_hint_table.py"
 PREEMPTION = f"{PLUGINS}/test_default_preemption.py"
 
 #: (section, rule) -> cases
-RULES: dict[str, dict[str, list[str]]] = {
+RULES: Rules = {
     "4.2 backoff": {
         "doubles": [f"{BACKOFF}::test_duration[second]", f"{BACKOFF}::test_duration[fourth]"],
         "is at most the maximum": [f"{BACKOFF}::test_duration[fifth-is-the-maximum]"],
@@ -345,36 +346,10 @@ RULES: dict[str, dict[str, list[str]]] = {
     },
 }
 
-CASES = [
-    pytest.param(cases, id=f"{section}: {rule}")
-    for section, rules in RULES.items()
-    for rule, cases in rules.items()
-]
 
-
-@cache
-def _file(name: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Names of the tests in a file, and every text in it."""
-    tree = ast.parse((TESTS / name).read_text(encoding="utf-8"))
-    nodes = list(ast.walk(tree))
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    texts = {
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    return frozenset(functions), frozenset(texts)
-
-
-@pytest.mark.parametrize("cases", CASES)
+@pytest.mark.parametrize("cases", all_cases(RULES))
 def test_the_rule_has_a_named_case(cases: list[str]) -> None:
-    for case in cases:
-        name, _, test = case.partition("::")
-        function, _, rest = test.partition("[")
-        functions, texts = _file(name)
-        assert function in functions, f"{name} has no {function}"
-        if rest:
-            assert rest.removesuffix("]") in texts, f"{name}: {function} has no case {rest}"
+    assert [problem for case in cases if (problem := missing(case))] == []
 
 
 @pytest.mark.parametrize("number", range(1, 26))

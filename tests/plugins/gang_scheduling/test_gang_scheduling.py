@@ -18,6 +18,15 @@ from scheduler_core.framework.events import (
     ClusterEvent,
     EventResource,
 )
+from scheduler_core.framework.interface import (
+    EnqueueExtensions,
+    PermitPlugin,
+    PostFilterPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+)
 from scheduler_core.framework.runtime.waiting_pods import PermitWait, WaitingPod
 from scheduler_core.framework.status import Code
 from scheduler_core.plugins.gang_scheduling import GangScheduling
@@ -336,6 +345,22 @@ def test_what_brings_a_held_pod_back(event: ClusterEvent, old: Any, new: Any, an
 
 
 # -- configuration -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "point, implemented",
+    [
+        pytest.param(PreEnqueuePlugin, True, id="PreEnqueue"),
+        pytest.param(ReservePlugin, True, id="Reserve"),
+        pytest.param(PermitPlugin, True, id="Permit"),
+        pytest.param(EnqueueExtensions, True, id="EventsToRegister"),
+        pytest.param(QueueSortPlugin, False, id="no QueueSort: PrioritySort's order holds"),
+        pytest.param(PreFilterPlugin, False, id="no PreFilter: no backoff of its own"),
+        pytest.param(PostFilterPlugin, False, id="no PostFilter"),
+    ],
+)
+def test_extension_points(point: type, implemented: bool) -> None:
+    assert issubclass(GangScheduling, point) == implemented
 
 
 def test_it_is_off_unless_a_profile_names_it() -> None:
