@@ -19,6 +19,7 @@ LOCAL_COMMANDS = frozenset(
         "import_trace",
         "makemigrations",
         "replay",
+        "sandbox_api",
     }
 )
 INTERRUPTED = 130

@@ -51,37 +51,50 @@ class ApiError(Exception):
         code: HTTP status code.
         reason: for example ``NotFound``, ``AlreadyExists``, ``Conflict``, ``Invalid``, ``Gone``.
         causes: (field path, message) of each fault, for ``Invalid``.
+        about: (resource or kind with its group behind a dot, name) of the object it is about, as
+            ``("leases.coordination.k8s.io", "scheduler")``; empty where it is about none.
+        retry_after: seconds after which the request is worth another try; None where not said.
     """
 
     def __init__(
-        self, code: int, reason: str, message: str, causes: Sequence[tuple[str, str]] = ()
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        causes: Sequence[tuple[str, str]] = (),
+        *,
+        about: tuple[str, str] = ("", ""),
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.causes = tuple(causes)
+        self.about = about
+        self.retry_after = retry_after
 
 
 class NotFound(ApiError):
     """404."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(404, "NotFound", f'{kind} "{name}" not found')
+        super().__init__(404, "NotFound", f'{kind} "{name}" not found', about=(kind, name))
 
 
 class AlreadyExists(ApiError):
     """409 on create."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(409, "AlreadyExists", f'{kind} "{name}" already exists')
+        message = f'{kind} "{name}" already exists'
+        super().__init__(409, "AlreadyExists", message, about=(kind, name))
 
 
 class Conflict(ApiError):
     """409: a stale resourceVersion, another uid, a pod that is bound already."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(409, "Conflict", message)
+    def __init__(self, message: str, *, about: tuple[str, str] = ("", "")) -> None:
+        super().__init__(409, "Conflict", message, about=about)
 
 
 class Gone(ApiError):

@@ -34,7 +34,7 @@ def already_exists(resource: Resource, name: str) -> ApiError:
 
 def conflict(what: str, name: str, why: str) -> ApiError:
     """`what` is the resource as the server names it: `pods`, `pods/binding`, `leases.x.io`."""
-    return Conflict(f'Operation cannot be fulfilled on {what} "{name}": {why}')
+    return Conflict(f'Operation cannot be fulfilled on {what} "{name}": {why}', about=(what, name))
 
 
 def stale(resource: Resource, name: str) -> ApiError:
@@ -47,7 +47,8 @@ def stale(resource: Resource, name: str) -> ApiError:
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiError:
-    return ApiError(403, "Forbidden", f'{resource.qualified} "{name}" is forbidden: {why}')
+    what = resource.qualified
+    return ApiError(403, "Forbidden", f'{what} "{name}" is forbidden: {why}', about=(what, name))
 
 
 def bad_request(message: str) -> ApiError:
@@ -60,8 +61,9 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldError]) -> ApiE
     # The server names the same fault once in the sentence, however often it is among the causes.
     distinct = list(dict.fromkeys(lines))
     text = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+    what = resource.qualified_kind
     return ApiError(
-        422, "Invalid", f'{resource.qualified_kind} "{name}" is invalid: {text}', causes
+        422, "Invalid", f'{what} "{name}" is invalid: {text}', causes, about=(what, name)
     )
 
 

@@ -22,6 +22,7 @@ from .event_log import Emission, EventLog
 from .journal import Journal, StoreSnapshot, Write
 from .objects import key_of
 from .requests import Requests, resource_of
+from .resources import Resource
 from .selection import everything, selection
 from .store import Change, Store, Transaction
 from .watch import Hub, StreamEvent, WatchSubscription, seen_through, watch_event
@@ -181,6 +182,17 @@ class SandboxCluster(Requests):
             items = [found[key] for key in sorted(found) if select(found[key])]
         return ObjectList(items, str(version))
 
+    def list_at(self, resource: Resource, version: int | None) -> tuple[dict[str, Json], int]:
+        """Every object of a resource by key, now or at an earlier version, and that version.
+
+        Raises:
+            ApiError: 410 where that version is forgotten, 504 where it lies ahead.
+        """
+        with self._lock:
+            if version is None:
+                return dict(self._store.objects(resource.kind)), self._store.committed_version
+            return self._store.objects_at(resource.kind, version), version
+
     def snapshot(self) -> StoreSnapshot:
         """All that is kept, at one moment."""
         with self._lock:
@@ -219,7 +231,7 @@ class SandboxCluster(Requests):
 
     def watch_from(
         self,
-        kind: str,
+        kind: str | Resource,
         resource_version: int,
         sink: Callable[[StreamEvent], None],
         *,
@@ -233,7 +245,9 @@ class SandboxCluster(Requests):
             ApiError: 410 where the changes since then are forgotten, 504 where it lies ahead,
                 400 for a bad selector.
         """
-        select = selection(resource_of(kind), namespace, label_selector, field_selector)
+        resource = resource_of(kind)
+        kind = resource.kind
+        select = selection(resource, namespace, label_selector, field_selector)
         watch = Watch(self, kind, sink)
 
         def tell(change: Change) -> None:
@@ -375,6 +389,10 @@ class Watch:
     def bookmark(self) -> None:
         """Tell the sink up to which resourceVersion it has been told all."""
         self._cluster._bookmark(self._kind, self._sink)
+
+    def bookmark_to(self, tell: Callable[[int], None]) -> None:
+        """As `bookmark`, to a listener of its own, which is given the version."""
+        self._cluster._bookmark(self._kind, lambda event: tell(event.resource_version))
 
 
 class ActingView(Requests):

@@ -97,6 +97,20 @@ class Store:
             if change.write.resource_version > version and change.write.kind == kind
         )
 
+    def objects_at(self, kind: str, version: int) -> dict[str, Json]:
+        """All of a kind as it was at an earlier version, by key.
+
+        Raises:
+            ApiError: 410 where that is forgotten, 504 where `version` lies ahead.
+        """
+        found = dict(self.objects(kind))
+        for change in reversed(list(self.changes_after(kind, version))):
+            if change.previous is None:
+                found.pop(change.write.key, None)
+            else:
+                found[change.write.key] = change.previous
+        return found
+
     @property
     def kinds(self) -> Sequence[str]:
         return tuple(self._committed)

@@ -1,0 +1,107 @@
+"""What this door to the store fills in and adds, beyond what every door does.
+
+Nodes that come in here are not ready until someone says that they are, and services get an
+address. (A workload's own nodes do not come in here.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from scheduler_core.ports import Json
+
+from ..resources import Resource
+from ..store import Transaction
+from . import schema
+from .catalog import Served
+
+__all__ = ["admit_created", "complete"]
+
+NOT_READY: Final = "node.kubernetes.io/not-ready"
+
+
+def complete(served: Served, obj: Json) -> None:
+    """Defaults of kinds that no scheduler reads; `obj` is changed."""
+    fill = _DEFAULTS.get(served.kind)
+    if fill is not None and not served.custom:
+        fill(obj)
+
+
+def admit_created(served: Served, tx: Transaction, resource: Resource, obj: Json) -> None:
+    """Called with each new object, after its defaults."""
+    if resource.has_status and "status" not in obj and not served.custom:
+        empty = schema.zero(served.struct).get("status")
+        if empty is not None:
+            obj["status"] = empty
+    if resource.kind == "CustomResourceDefinition":
+        versions = obj["spec"].get("versions") or []
+        obj["status"]["storedVersions"] = [v.get("name") for v in versions if v.get("storage")]
+    elif resource.kind == "Node":
+        _taint(obj)
+    elif resource.kind == "Service":
+        _give_address(tx, obj)
+
+
+def _taint(node: Json) -> None:
+    """kube-apiserver 1.36, TaintNodesByCondition."""
+    spec = node.get("spec")
+    if not isinstance(spec, dict):
+        return
+    taints = spec.get("taints") or []
+    if not isinstance(taints, list):
+        return
+    known = any(
+        isinstance(t, dict) and t.get("key") == NOT_READY and t.get("effect") == "NoSchedule"
+        for t in taints
+    )
+    if not known:
+        spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
+
+
+def _service(obj: Json) -> None:
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return
+    spec.setdefault("sessionAffinity", "None")
+    spec.setdefault("type", "ClusterIP")
+    if spec["type"] != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    for port in spec.get("ports") or []:
+        port.setdefault("protocol", "TCP")
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port", 0)
+
+
+#: 10.96.0.0/16, of which the first address is the API server's own
+_ADDRESSES: Final = range(2, 65_534)
+
+
+def _give_address(tx: Transaction, service: Json) -> None:
+    spec = service.get("spec")
+    if not isinstance(spec, dict) or spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        taken = {other.get("spec", {}).get("clusterIP") for other in tx.objects("Service").values()}
+        addresses = (f"10.96.{number >> 8}.{number & 255}" for number in _ADDRESSES)
+        spec["clusterIP"] = next(address for address in addresses if address not in taken)
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+def _definition(obj: Json) -> None:
+    spec = obj.get("spec") or {}
+    spec.setdefault("conversion", {"strategy": "None"})
+    names = spec.get("names") or {}
+    kind = str(names.get("kind") or "")
+    names.setdefault("singular", kind.lower())
+    names.setdefault("listKind", f"{kind}List")
+
+
+_DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
+    {"CustomResourceDefinition": _definition, "Service": _service}
+)

@@ -1,0 +1,169 @@
+"""Reads what a client sent: JSON or YAML, of the kind that the path asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import yaml
+
+from scheduler_core.ports import ApiError, Json
+
+from ..errors import bad_request
+from ..objects import clone
+from .catalog import BUILT_IN, Served
+from .decode import Decoder, Undecodable
+from .messages import JSON, YAML, Request
+from .negotiation import media_type
+from .status import generic
+
+__all__ = ["decoded", "parsed", "read_object", "refuse_unknown"]
+
+_SUMMARY: Final = 30
+_KNOWN_KINDS: Final = frozenset(served.kind for served in BUILT_IN)
+_UNKNOWN_FORMAT: Final = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    f"{JSON}, {YAML}, application/vnd.kubernetes.protobuf"
+)
+
+
+class _Loader(yaml.SafeLoader):
+    """Times stay text, as in JSON."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, rule) for tag, rule in rules if tag != "tag:yaml.org,2002:timestamp"]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class Unparsable(ValueError):
+    """The body is no JSON, and no YAML; the message is the parser's."""
+
+
+def parsed(body: bytes, media: str) -> Any:
+    """The value of a body.
+
+    Raises:
+        Unparsable, ApiError: 415 for other formats, 400 where it is nested too deeply.
+    """
+    if media in ("", JSON):
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise Unparsable(f"json parse error: {_go_words(body, error)}") from error
+    if media in (YAML, "text/yaml", "application/apply-patch+yaml"):
+        try:
+            return clone(yaml.load(body, Loader=_Loader))  # noqa: S506 - a safe loader
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise Unparsable(f"error converting YAML to JSON: yaml: {error}") from error
+    raise generic(415, _UNKNOWN_FORMAT, "UnsupportedMediaType")
+
+
+def _go_words(body: bytes, error: Exception) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    text = body.decode(errors="replace").rstrip()
+    if error.pos >= len(text) or error.msg.startswith("Unterminated"):
+        return "unexpected end of JSON input"
+    if error.msg == "Expecting property name enclosed in double quotes":
+        where = "looking for beginning of object key string"
+    elif error.msg == "Expecting ':' delimiter":
+        where = "after object key"
+    elif error.msg == "Expecting ',' delimiter":
+        where = "after object key:value pair"
+    elif error.msg == "Extra data":
+        where = "after top-level value"
+    else:
+        where = "looking for beginning of value"
+    return f"invalid character {text[error.pos]!r} {where}"
+
+
+def read_object(served: Served, request: Request) -> Json:
+    """The body as an object of the served kind, not yet decoded.
+
+    Raises:
+        ApiError: 400 where it is something else, 415 for a format that is not read.
+    """
+    media = media_type(request.headers.get("content-type", ""))
+    try:
+        body = parsed(request.body, media)
+    except Unparsable as error:
+        shown = request.body[:_SUMMARY].decode(errors="replace")
+        more = " ..." if len(request.body) > _SUMMARY else ""
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {served.kind}): "
+            f"couldn't get version/kind; {error} ({shown}{more})"
+        ) from error
+    if not isinstance(body, dict):
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {served.kind}): couldn't get "
+            "version/kind; json parse error: json: cannot unmarshal "
+            f"{'array' if isinstance(body, list) else 'value'} into Go value of type struct"
+        )
+    check_kind(served, body)
+    return body
+
+
+def check_kind(served: Served, body: Json) -> None:
+    """Raises:
+    ApiError: 400 where the body says that it is something else.
+    """
+    kind = body.get("kind") or served.kind
+    version = body.get("apiVersion") or served.api_version
+    if kind != served.kind:
+        raise bad_request(_other_kind(served, str(kind), str(version)))
+    if version != served.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version "
+            f"({served.api_version})"
+        )
+    body["kind"], body["apiVersion"] = kind, version
+
+
+def _other_kind(served: Served, kind: str, version: str) -> str:
+    short = version.rpartition("/")[2]
+    head = f'{kind} in version "{short}" cannot be handled as a {served.kind}: '
+    if served.custom:
+        return f"the object provided is unrecognized (must be of type {served.kind}): {kind}"
+    if kind not in _KNOWN_KINDS:
+        scheme = "pkg/api/legacyscheme/scheme.go:30"
+        return f'{head}no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
+    group = served.group.partition(".")[0] or "core"
+    return f"{head}converting ({short}.{kind}) to ({group}.{served.kind}): unknown conversion"
+
+
+def decoded(served: Served, body: Json) -> tuple[Json, list[str]]:
+    """The object of a body, and the paths of fields that were dropped.
+
+    Raises:
+        ApiError: 400 for values of a wrong type.
+    """
+    decoder = Decoder()
+    try:
+        return decoder.object(served.struct, body), decoder.unknown
+    except Undecodable as error:
+        short = served.version
+        raise bad_request(
+            f'{served.kind} in version "{short}" cannot be handled as a {served.kind}: {error}'
+        ) from error
+
+
+def refuse_unknown(served: Served, unknown: Sequence[str], validation: str) -> list[str]:
+    """What to warn of.
+
+    Raises:
+        ApiError: 400, the client asked to be strict.
+    """
+    if not unknown or validation == "Ignore":
+        return []
+    told = [f'unknown field "{path}"' for path in unknown]
+    if validation == "Warn":
+        return told
+    raise ApiError(
+        400,
+        "BadRequest",
+        f'{served.kind} in version "{served.version}" cannot be handled as a {served.kind}: '
+        f"strict decoding error: {', '.join(told)}",
+    )
