@@ -31,11 +31,11 @@ export function requestForGang(gang, verdict) {
   const missing = gang.minMember - gang.waiting;
   return {
     verdict,
-    targets: [{ pod_group: gang.name }],
+    targets: [{ pod_group: gang.name, gang_uid: gang.uid }],
     ids: rows.map((row) => row.id),
     facts: gang.rows[0]?.id,
     gang: gang.name,
-    title: titleOf(verdict, `the gang ${gang.name}`),
+    title: titleOf(verdict, `the gang ${gang.label}`),
     text: {
       approve: `${allOf(rows.length)} approved, and members that come later too.${missing > 0 ? ` ${count(missing)} more must still find a node before any is bound.` : ""}`,
       deny: `All ${pods} give up their nodes and go back to the queue.`,

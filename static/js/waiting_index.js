@@ -7,7 +7,7 @@ import { isOpen } from "./store.js";
 export class WaitingIndex {
   /** id -> {row, name, text, item}: `name` sorts as people count, `text` is what a search looks in. */
   #entries = new Map();
-  /** name of a gang -> {gang, members: Map(id -> entry), items} */
+  /** key of a gang -> {entries: Map(id -> entry), members, deadline, name, head} */
   #gangs = new Map();
   #gangOrder = [];
   #singles = [];
@@ -24,8 +24,11 @@ export class WaitingIndex {
       for (const id of [...this.#entries.keys()]) if (!rows.has(id)) this.#replace(id, null, changed);
     }
     this.#mergeSingles(changed.singles);
-    for (const name of changed.gangs) this.#rebuildGang(name);
-    if (changed.gangs.size) this.#gangOrder = [...this.#gangs.values()].sort(earliestGang);
+    for (const key of changed.gangs) this.#rebuildGang(key);
+    if (changed.gangs.size) {
+      this.#gangOrder = [...this.#gangs.values()].sort(earliestGang);
+      this.#labelGangs();
+    }
   }
 
   /** Pods that wait, and gangs that they belong to. */
@@ -45,7 +48,7 @@ export class WaitingIndex {
   /**
    * Items in display order: {kind: "gang", key, gang} is followed by its pods, {kind: "pod", key,
    * row, gang}; pods without a gang (gang: null) come last. The earliest deadline comes first.
-   * gang: {name, rows, waiting, minMember, deadline, needsApproval, undecided, requestedBy, standing};
+   * gang: {name, uid, label, rows, waiting, minMember, deadline, needsApproval, undecided, requestedBy, standing};
    * `requestedBy` is the one person who asked for all of it, or ""; `standing`: who has approved the
    * whole of it, members that come later included.
    */
@@ -80,11 +83,12 @@ export class WaitingIndex {
       changed.singles.set(row.id, now);
       return;
     }
-    if (!this.#gangs.has(row.pod_group)) this.#gangs.set(row.pod_group, { entries: new Map() });
-    const { entries } = this.#gangs.get(row.pod_group);
+    const key = gangKey(row);
+    if (!this.#gangs.has(key)) this.#gangs.set(key, { entries: new Map() });
+    const { entries } = this.#gangs.get(key);
     if (now) entries.set(row.id, now);
     else entries.delete(row.id);
-    changed.gangs.add(row.pod_group);
+    changed.gangs.add(key);
   }
 
   #mergeSingles(changed) {
@@ -94,23 +98,39 @@ export class WaitingIndex {
     this.#singles = merged(stay, come);
   }
 
-  #rebuildGang(name) {
-    const { entries } = this.#gangs.get(name);
+  #rebuildGang(key) {
+    const { entries } = this.#gangs.get(key);
     if (entries.size === 0) {
-      this.#gangs.delete(name);
+      this.#gangs.delete(key);
       return;
     }
     const members = [...entries.values()].sort(byName);
-    const gang = describe(name, members.map(({ row }) => row));
+    const gang = describe(members.map(({ row }) => row));
     for (const entry of members) entry.item = { ...entry.item, gang };
-    this.#gangs.set(name, { entries, members, deadline: gang.deadline, name: sortable(name), head: { kind: "gang", key: `gang:${name}`, gang } });
+    this.#gangs.set(key, { entries, members, deadline: gang.deadline, name: sortable(gang.name), head: { kind: "gang", key: `gang:${key}`, gang } });
+  }
+
+  /** A gang says its uid where another one has its name. */
+  #labelGangs() {
+    const names = new Map();
+    for (const { head } of this.#gangOrder) names.set(head.gang.name, (names.get(head.gang.name) ?? 0) + 1);
+    for (const { head: { gang } } of this.#gangOrder) {
+      gang.label = names.get(gang.name) > 1 && gang.uid ? `${gang.name} (${gang.uid.slice(0, 8)})` : gang.name;
+    }
   }
 }
 
-function describe(name, rows) {
-  const one = rows[0].requested_by;
+/** A gang of scheduling.x-k8s.io and a native one may share a name: their uids differ. */
+function gangKey(row) {
+  return row.gang_uid ? `${row.pod_group} ${row.gang_uid}` : row.pod_group;
+}
+
+function describe(rows) {
+  const [{ pod_group: name, gang_uid: uid = "", requested_by: one }] = rows;
   return {
     name,
+    uid,
+    label: name,
     rows,
     waiting: rows.length,
     minMember: Math.max(...rows.map((row) => row.group_min_member)),

@@ -449,7 +449,8 @@ def test_approving_a_gang_sends_it_and_shows_sent_until_the_frame(site: FakeSite
     dialog.get_by_role("button", name="Approve").click()
     expect(dialog).to_be_hidden()
     expect(page.locator(".wait").first).to_contain_text("approval sent")
-    body = {"pod_group": "team-a/train", "verdict": "approve", "comment": "looks right"}
+    gang = {"pod_group": "team-a/train", "gang_uid": ""}
+    body = {**gang, "verdict": "approve", "comment": "looks right"}
     assert site.posts == [("waiting/decide", body)]
     allowed = [{**row, "state": "allowed", "resolved_at": 1, "commit_seq": 200} for row in rows]
     site.send(fake_data.waiting_frame(allowed, seq=200, start=100))

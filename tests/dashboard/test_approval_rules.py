@@ -17,8 +17,13 @@ from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.permits_models import Decision, GangApproval
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, DecisionApplied, Told
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.plugins.manual_approval import ManualApproval
+from scheduler_core.plugins.manual_approval.plugin import TERMS
 from scheduler_core.records import ApprovalTerms, NodeUse, PermitDecision, Verdict
-from tests.dashboard.factory import NOW, binding, resolved, wait
+from scheduler_core.testing.builders import make_pod
+from tests.dashboard.factory import NOW, binding, pod, resolved, wait
+from tests.plugins.support import FakeHandle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 _batches = iter(range(10**6))
@@ -127,6 +132,36 @@ def test_only_members_of_the_groups_may_decide(
     assert refused.message == "Only members of leads or admins may decide on default/p."
     assert say(operator, "deny", row).code == "forbidden"
     assert say(second_operator, "approve", row).ok
+
+
+@pytest.mark.parametrize(
+    ("groups", "allowed"),
+    [
+        pytest.param((), [], id="no group, no namespace"),
+        pytest.param(("ml-leads",), ["ml"], id="one namespace's group"),
+        pytest.param(("web-leads",), ["web"], id="the other one's"),
+        pytest.param(("ml-leads", "web-leads"), ["ml", "web"], id="both"),
+    ],
+)
+def test_who_may_is_a_group_per_namespace(
+    run: SchedulerRun, operator: User, groups: tuple[str, ...], allowed: list[str]
+) -> None:
+    """Two policies, each with its namespace and its group, as the plugin hands them over."""
+    args = {
+        "policies": [
+            {"name": name, "namespaces": [name], "approverGroups": [f"{name}-leads"]}
+            for name in ("ml", "web")
+        ]
+    }
+    operator.groups.set([Group.objects.create(name=name) for name in groups])
+    plugin, done = ManualApproval(args, FakeHandle()), []
+    for name in ("ml", "web"):
+        state = CycleState()
+        plugin.permit(state, make_pod(name).namespace(name).obj(), "n")
+        row = waiting(run, name, pod=pod(name, name), terms=state.read(TERMS))
+        if say(operator, "approve", row).ok:
+            done.append(name)
+    assert done == allowed
 
 
 def test_a_group_alone_is_not_the_permission(run: SchedulerRun, viewer: User) -> None:

@@ -26,6 +26,19 @@ test("waiting rows are grouped by gang, the earliest deadline first, single pods
   same([index.pods, index.gangs], [4, 2]);
 });
 
+test("two gangs of one name are told apart by uid, and say it", () => {
+  const rows = [
+    waitingRow(1, { pod_group: "ns/a", gang_uid: "11111111-aaaa", deadline: 5 }),
+    waitingRow(2, { pod_group: "ns/a", gang_uid: "22222222-bbbb", deadline: 9 }),
+  ];
+  const index = indexOf(rows);
+  same(keys(index), ["gang:ns/a 11111111-aaaa", "pod:1", "gang:ns/a 22222222-bbbb", "pod:2"]);
+  const labels = () => index.items().filter(({ kind }) => kind === "gang").map(({ gang }) => [gang.label, gang.uid]);
+  same(labels(), [["ns/a (11111111)", "11111111-aaaa"], ["ns/a (22222222)", "22222222-bbbb"]]);
+  index.sync(byId(rows.slice(0, 1)));
+  same(labels(), [["ns/a", "11111111-aaaa"]]);
+});
+
 test("pods of one deadline stand in the order of people's counting", () => {
   const rows = [10, 9, 100, 1].map((number, id) => waitingRow(id, { pod: `ns/w-${number}`, deadline: 5 }));
   same(indexOf(rows).items().map(({ row }) => row.pod), ["ns/w-1", "ns/w-9", "ns/w-10", "ns/w-100"]);

@@ -191,8 +191,8 @@ class WaitingPage {
 
   #renderGang(element, gang) {
     const text = parts(element);
-    setText(text.name, gang.name);
-    text.name.title = gang.name;
+    setText(text.name, gang.label);
+    text.name.title = gang.label;
     setText(text.requester, gang.requestedBy ? `asked for by ${gang.requestedBy}` : "");
     const full = gang.waiting >= gang.minMember;
     setText(text.count, `${count(gang.waiting)} of ${count(gang.minMember)} ${full ? "have a node" : "have a node so far"}`);
@@ -208,7 +208,7 @@ class WaitingPage {
       revoke: offers.some(({ revoke }) => revoke),
     };
     this.#renderActions(text, offer, offer.approve || offer.deny ? "" : "decided");
-    nameControls(text, `the gang ${gang.name}`);
+    nameControls(text, `the gang ${gang.label}`);
   }
 
   #renderPod(element, { row, gang }) {

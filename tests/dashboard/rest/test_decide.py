@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import requests
 from django.contrib.auth.models import Group, User
 
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
@@ -109,6 +111,41 @@ def test_a_wait_that_ended_without_a_person_is_gone(
     assert response.status_code == 410
     assert response.json()["state"] == outcome
     assert "so it is" in response.json()["detail"]
+
+
+def test_two_bots_at_once_one_wins_and_the_other_is_told_who_and_when(
+    run: SchedulerRun, bot: Bot, other_bot: Bot
+) -> None:
+    for number in range(3):
+        waiting(run, f"web-{number}")
+        together = threading.Barrier(2)
+        answers: dict[str, requests.Response] = {}
+
+        def click(
+            caller: Bot,
+            verdict: str,
+            path: str = f"/waiting/uid-web-{number}",
+            together: threading.Barrier = together,
+            answers: dict[str, requests.Response] = answers,
+        ) -> None:
+            together.wait(10)
+            answers[verdict] = caller.post(f"{path}/{verdict}")
+
+        clicks = [
+            threading.Thread(target=click, args=(bot, "approve")),
+            threading.Thread(target=click, args=(other_bot, "deny")),
+        ]
+        for thread in clicks:
+            thread.start()
+        for thread in clicks:
+            thread.join(30)
+        assert sorted(answer.status_code for answer in answers.values()) == [200, 409]
+        row = WaitingPod.objects.get(name=f"web-{number}")
+        assert answers[row.decision_verdict].status_code == 200
+        (lost,) = (a.json() for a in answers.values() if a.status_code == 409)
+        won = answers[row.decision_verdict].json()["results"][0]
+        assert (lost["code"], lost["who"], lost["when"]) == ("conflict", won["who"], won["when"])
+        assert lost["who"] == row.decision_user
 
 
 def test_two_people(run: SchedulerRun, bot: Bot, other_bot: Bot) -> None:
