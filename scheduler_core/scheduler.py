@@ -464,7 +464,7 @@ class Scheduler:
         """
         if self._is_restoring:
             self._is_restoring = False
-            self.waiting_room.restored.complete(self._is_bound)
+            self._look_what_is_left()
         while (record := self.waiting_room.restored.first()) is not None:
             uid = record.pod.uid
             pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
@@ -484,6 +484,17 @@ class Scheduler:
             self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
             return True
         return False
+
+    def _look_what_is_left(self) -> None:
+        """Before the first wait is taken up: which gangs were let go, and which pods are gone. What
+        people said of the others is said of them alone."""
+        restored = self.waiting_room.restored
+        restored.complete(self._is_bound)
+        pods = self.informers.informer("Pod")
+        for record in restored:
+            pod: Pod | None = pods.get(record.pod.key)
+            if pod is None or pod.uid != record.pod.uid:
+                restored.drop(record.pod.uid, *(GONE_UNBOUND if record.let_go else GONE))
 
     def _is_bound(self, record: WaitingPodRecord) -> bool:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)

@@ -15,6 +15,7 @@ from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.records import NodeUse, PendingPlugin, WaitingPodRecord, WaitOutcome
 
 MANUAL_APPROVAL: Final = ManualApproval.name
+GONE: Final = "the pod was deleted"
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +70,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         requested_by=requester(pod, group),
         requests=dict(assigned_requests(pod)),
         outcome=waiting.outcome,
-        message=(waiting.status.message or parked.note) if waiting.status is not None else "",
+        message=_message(parked),
         resolved_by=waiting.resolved_by,
         resolved_at=waiting.resolved_at,
         gang_uid=parked.gang_uid,
@@ -78,6 +79,16 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         node_use=parked.node_use,
         let_go=waiting.outcome is WaitOutcome.ALLOWED,
     )
+
+
+def _message(parked: Parked) -> str:
+    """Why the wait ended, for people to read."""
+    status, outcome = parked.waiting.status, parked.waiting.outcome
+    if status is None:
+        return ""
+    if outcome is WaitOutcome.REMOVED:
+        return GONE  # the framework's own word for it is "removed"
+    return status.message or parked.note
 
 
 def ended(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,6 +28,10 @@ class RestoredWaits:
     def __len__(self) -> int:
         return len(self._records)
 
+    def __iter__(self) -> Iterator[WaitingPodRecord]:
+        """A stable view."""
+        return iter(tuple(self._records.values()))
+
     def add(self, records: Iterable[WaitingPodRecord]) -> None:
         """Waits that were open when the last worker ended."""
         for record in sorted(records, key=lambda record: record.since):
@@ -41,7 +45,7 @@ class RestoredWaits:
         go, so were those that waited with it, although the last worker died before it could say so:
         whoever denied one of them after that, or took an approval back, was too late.
         """
-        for record in list(self._records.values()):
+        for record in self:
             if not (record.let_go or is_bound(record)):
                 continue
             for sibling in self.gang_of(record):

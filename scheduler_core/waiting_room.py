@@ -29,6 +29,7 @@ from scheduler_core.records import (
 from scheduler_core.waiting_approvals import AT_DEADLINE, Approvals
 from scheduler_core.waiting_gangs import WaitingGangs
 from scheduler_core.waiting_record import (
+    GONE,
     MANUAL_APPROVAL,
     Parked,
     ended,
@@ -206,11 +207,10 @@ class WaitingRoom:
 
     def remove(self, pod: Pod) -> bool:
         """The pod was deleted in the API; whether it waited here."""
-        gone = "the pod was deleted"
-        self.restored.drop(pod.uid, WaitOutcome.REMOVED, gone)
+        self.restored.drop(pod.uid, WaitOutcome.REMOVED, GONE)
         record = self._carried.pop(pod.uid, None)
         if record is not None:
-            self._resolve(record, WaitOutcome.REMOVED, f"{gone} before it was bound")
+            self._resolve(record, WaitOutcome.REMOVED, f"{GONE} before it was bound")
         parked = self._parked.get(pod.uid)
         if parked is None:
             return False

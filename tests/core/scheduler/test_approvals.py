@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.api import NATIVE_POD_GROUP
 from scheduler_core.ports import ApiError
 from scheduler_core.records import PermitDecision, Verdict, WaitingPodRecord, WaitOutcome
 from scheduler_core.testing.builders import make_node, make_pod, make_pod_group
 from scheduler_core.testing.harness import Harness
+from tests.core.scheduler.native_gang import gang_harness
+from tests.core.scheduler.native_gang import member as native_member
+from tests.core.scheduler.native_gang import profile as native_profile
 
 ASKS = {"kubesched.io/approval": "required"}
 
@@ -47,6 +51,15 @@ def pod(name: str = "p", **annotations: str) -> Any:
 
 def member(name: str) -> Any:
     return pod(name).pod_group("g")
+
+
+def native_gang(names: str, min_count: int = 2) -> Harness:
+    return gang_harness(
+        nodes=[make_node("n").capacity(cpu="8", memory="8Gi", pods="20")],
+        pods=[native_member(name).label(ASKS) for name in names],
+        profile=native_profile("ManualApproval"),
+        min_count=min_count,
+    )
 
 
 def say(
@@ -242,6 +255,58 @@ class TestGangs:
 
 
 class TestWhatHappensAround:
+    def test_a_pod_that_is_deleted_waits_no_more(self) -> None:
+        h = harness(pod())
+        h.cluster.delete("Pod", "default", "p", grace_period_seconds=0)
+        h.settle()
+        assert (last(h).outcome, last(h).message) == (WaitOutcome.REMOVED, "the pod was deleted")
+        assert h.waiting_names() == []
+
+    def test_a_deleted_member_takes_its_coscheduling_gang_along_which_is_asked_anew(self) -> None:
+        """Coscheduling's Unreserve does so, whatever the reason (reference section 2)."""
+        h = harness(member("a"), member("b"), member("c"), gang=2)
+        for name in "ab":
+            say(h, Verdict.APPROVE, name=name)
+        h.cluster.delete("Pod", "default", "c", grace_period_seconds=0)
+        h.settle()
+        assert {r.pod.name: r.outcome for r in h.observer.resolved} == {
+            "a": WaitOutcome.REJECTED,
+            "b": WaitOutcome.REJECTED,
+            "c": WaitOutcome.REMOVED,
+        }
+        assert last(h, "a").message == "rejection in Unreserve"
+        h.create("Pod", member("d"))
+        h.advance(15.0)
+        assert (bound(h), sorted(h.waiting_names())) == ([], ["a", "b", "d"])
+
+    def test_a_native_gang_that_is_complete_without_the_deleted_member_goes_on(self) -> None:
+        h = native_gang("abc", min_count=2)
+        for name in "ab":
+            say(h, Verdict.APPROVE, name=name)
+        h.cluster.delete("Pod", "default", "c", grace_period_seconds=0)
+        h.settle()
+        assert last(h, "c").message == "the pod was deleted"
+        assert bound(h) == ["a", "b"]
+
+    def test_another_pod_of_the_same_name_is_asked_for_anew(self) -> None:
+        h = harness(pod())
+        first = h.observer.waiting[-1].pod.uid
+        h.cluster.delete("Pod", "default", "p", grace_period_seconds=0)
+        h.create("Pod", pod())
+        h.settle()
+        h.decide(PermitDecision(1, first, Verdict.APPROVE, "alice"))
+        said = "the pod no longer waits for a decision"
+        assert h.observer.decisions[-1][1:] == (False, said)
+        assert (h.waiting_names(), bound(h)) == (["p"], [])
+
+    def test_a_native_pod_group_that_is_deleted_ends_the_waits(self) -> None:
+        h = native_gang("ab")
+        assert h.waiting_names() == ["a", "b"]
+        h.cluster.delete(NATIVE_POD_GROUP, "default", "g")
+        h.settle()
+        assert {r.message for r in h.observer.resolved} == {"PodGroup default/g was deleted"}
+        assert (h.waiting_names(), bound(h)) == ([], [])
+
     def test_a_node_that_is_deleted_ends_the_wait_and_the_pod_is_tried_again(self) -> None:
         h = harness(pod(), nodes=2)
         held = h.observer.waiting[-1].node
