@@ -81,12 +81,13 @@ class QueueRow(TypedDict):
 
 
 class DecisionRow(TypedDict):
-    """What a person decided about a waiting pod."""
+    """What people decided about a waiting pod; ``applied``: the scheduler knows of it."""
 
     verdict: str
     user: str
     at: float | None
     comment: str
+    applied: bool
 
 
 class WaitingRow(TypedDict):
@@ -215,6 +216,7 @@ def waiting_row(row: WaitingPod) -> WaitingRow:
             "user": row.decision_user,
             "at": row.decision_at,
             "comment": row.decision_comment,
+            "applied": row.decision_applied_at is not None,
         }
     return {
         "id": row.pk,

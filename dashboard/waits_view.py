@@ -30,6 +30,7 @@ def detail(run: SchedulerRun, pk: int, user: Any) -> dict[str, Any]:
     if row.pod_group and row.is_open:
         same = _open(run).filter(pod_group=row.pod_group, gang_uid=row.gang_uid)
         members = list(same.order_by("since", "pk"))
+    beside = _beside(run, members)
     return {
         **frames.waiting_row(row),
         "run": run.pk,
@@ -39,8 +40,8 @@ def detail(run: SchedulerRun, pk: int, user: Any) -> dict[str, Any]:
         "may": _may(row, user),
         "said": [_word(said) for said in Decision.objects.filter(waiting_pod=row)],
         "gang": _gang(row.gang, members, _standing(run, [row.gang])) if row.pod_group else None,
-        "nodes": _nodes(members),
-        "rivals": rivals(run, members),
+        "nodes": _nodes(members, beside),
+        "rivals": rivals(run, members, beside),
     }
 
 
@@ -64,16 +65,19 @@ def gangs(run: SchedulerRun, pod_group: str = "", gang_uid: str = "") -> dict[st
     }
 
 
-def rivals(run: SchedulerRun, members: Sequence[WaitingPod]) -> dict[str, Any]:
-    """Who else wants the room: pods of others that wait on the same nodes, and pods in the queue
-    that fit nowhere for want of resources (as of the latest listing)."""
+def _beside(run: SchedulerRun, members: Sequence[WaitingPod]) -> list[WaitingPod]:
+    """Others that wait on the same nodes, the longest wait first."""
     nodes = {row.node for row in members}
     own = {row.pk for row in members}
-    waiting = [
-        row
-        for row in _open(run).filter(node__in=nodes).order_by("since", "pk")
-        if row.pk not in own
-    ]
+    there = _open(run).filter(node__in=nodes).order_by("since", "pk")
+    return [row for row in there if row.pk not in own]
+
+
+def rivals(
+    run: SchedulerRun, members: Sequence[WaitingPod], waiting: Sequence[WaitingPod]
+) -> dict[str, Any]:
+    """Who else wants the room: pods of others that wait on the same nodes, and pods in the queue
+    that fit nowhere for want of resources (as of the latest listing)."""
     queued = _queued_for_room(run)
     return {
         "waiting_total": len(waiting),
@@ -164,19 +168,26 @@ def _gang(
     }
 
 
-def _nodes(members: Sequence[WaitingPod]) -> list[dict[str, Any]]:
+def _nodes(
+    members: Sequence[WaitingPod], beside: Sequence[WaitingPod] = ()
+) -> list[dict[str, Any]]:
     """The nodes that are held, with their usage without and with these pods: ``use`` is
-    ``{resource: [allocatable, before, after]}`` as of when the last of them was parked there."""
+    ``{resource: [allocatable, before, after]}`` as of when the last pod was parked there, one of
+    these or one ``beside`` them."""
     by_node: dict[str, list[WaitingPod]] = {}
     for row in members:
         by_node.setdefault(row.node, []).append(row)
+    others: dict[str, list[WaitingPod]] = {}
+    for row in beside:
+        others.setdefault(row.node, []).append(row)
     answer = []
     for node, rows in sorted(by_node.items()):
         asked = _sum(row.requests for row in rows)
         latest = max(rows, key=lambda row: (row.since, row.pk))
+        seen = {name: use for row in others.get(node, ()) for name, use in _newer(row, latest)}
         use = {
             name: [allocatable, max(0, after - asked.get(name, 0)), after]
-            for name, (allocatable, _, after) in latest.node_use.items()
+            for name, (allocatable, _, after) in (latest.node_use | seen).items()
         }
         answer.append(
             {
@@ -189,6 +200,13 @@ def _nodes(members: Sequence[WaitingPod]) -> list[dict[str, Any]]:
             }
         )
     return answer
+
+
+def _newer(row: WaitingPod, latest: WaitingPod) -> Iterable[tuple[str, list[int]]]:
+    """What a pod that was parked after ``latest`` found of the resources that both ask for."""
+    if row.since <= latest.since:
+        return ()
+    return [(name, use) for name, use in row.node_use.items() if name in latest.node_use]
 
 
 def _sum(parts: Iterable[dict[str, int]]) -> dict[str, int]:

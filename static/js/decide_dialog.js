@@ -22,6 +22,8 @@ export class DecideDialog {
   #facts;
   #request = null;
   #sending = false;
+  /** The server has said why not: its word stands. */
+  #answeredNo = false;
   #asking = false;
   #commits = "";
 
@@ -67,10 +69,16 @@ export class DecideDialog {
   rowsChanged() {
     if (!this.#request || this.#sending) return;
     const rows = this.#rows();
+    if (!this.#answeredNo) this.#tellMeanwhile(rows);
+    if (this.#commitsOf(rows) !== this.#commits) this.#loadFacts(this.#request);
+  }
+
+  /** What became of the pods that cannot be decided so any more; whether there is one. */
+  #tellMeanwhile(rows) {
     const { left, text } = meanwhile(rows, this.#request.verdict);
     if (text) this.#fail(text);
     if (left === 0) this.#over();
-    if (this.#commitsOf(rows) !== this.#commits) this.#loadFacts(this.#request);
+    return text !== "";
   }
 
   /** Time goes by. */
@@ -92,7 +100,7 @@ export class DecideDialog {
 
   #open(request) {
     this.#request = request;
-    this.#sending = false;
+    this.#sending = this.#answeredNo = false;
     const { title, text, comment, commentField, confirm, cancel, facts } = this.#parts;
     const { verdict } = request;
     const looks = verdict === "look";
@@ -184,6 +192,7 @@ export class DecideDialog {
   #answered(results, verdict) {
     const { done, text } = resultInWords(results, verdict);
     if (done === 0) {
+      this.#answeredNo = true;
       this.#fail(text);
       this.#over();
       return;
@@ -206,6 +215,8 @@ export class DecideDialog {
     setText(this.#parts.confirm, ACTS[verdict]);
     this.#parts.confirm.disabled = false;
     if (error.status === 409) this.#over();
+    // Nothing of it waits any more: what is known here says what became of it, now or in a moment.
+    if (error.status === 404 && !this.#tellMeanwhile(this.#rows())) this.#over();
   }
 
   #tell(results, verdict, words) {

@@ -3,9 +3,10 @@
 /** The Permit plugin that a person answers. */
 const APPROVER = "ManualApproval";
 
-/** "Coscheduling, ManualApproval": who has not allowed yet. */
+/** "Coscheduling, ManualApproval": who has not allowed yet. An approval counts once the gang is there. */
 export function pendingInWords(row) {
-  return row.pending.map(({ plugin }) => plugin).join(", ");
+  const approved = isApplied(row);
+  return row.pending.map(({ plugin }) => plugin).filter((plugin) => !approved || plugin !== APPROVER).join(", ");
 }
 
 /** What came of it and by whom: "denied by grace: not on a Friday". */
@@ -20,8 +21,9 @@ export function endInWords(row) {
 }
 
 /** Enough people have approved, the scheduler knows, and the pod still waits for its gang. */
-export function isApplied(row) {
-  return row.decision?.verdict === "approve" && row.pending.length > 0 && !row.pending.some(({ plugin }) => plugin === APPROVER);
+export function isApplied({ decision, pending }) {
+  if (decision?.verdict !== "approve") return false;
+  return Boolean(decision.applied) || (pending.length > 0 && !pending.some(({ plugin }) => plugin === APPROVER));
 }
 
 /** The line shown instead of buttons while a decision is on its way. */

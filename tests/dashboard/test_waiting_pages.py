@@ -8,11 +8,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from dashboard import selectors
+from dashboard import frames, selectors, waits_view
 from dashboard.models import SchedulerRun, WaitingPod
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
-from tests.dashboard.factory import resolved, wait
+from scheduler_core.records import NodeUse
+from tests.dashboard.factory import NOW, resolved, wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,3 +84,33 @@ def test_rows_are_those_of_the_model(waiting_run: SchedulerRun) -> None:
     assert {row["id"] for row in frame["pods"]} == set(
         WaitingPod.objects.values_list("pk", flat=True)
     )
+
+
+def test_usage_of_a_held_node_is_as_of_the_pod_that_was_parked_there_last(
+    run: SchedulerRun,
+) -> None:
+    """A pod, and later another one beside it: without it the node has the other's part in use."""
+    both = {"cpu": NodeUse(4000, 1000, 1500), "memory": NodeUse(64, 0, 8)}
+    later = {"cpu": NodeUse(4000, 1500, 2000), "nvidia.com/gpu": NodeUse(8, 0, 1)}
+    told = [
+        wait(1, "asked", requests={"cpu": 500, "memory": 8}, node_use=both),
+        wait(2, "beside", requests={"cpu": 500}, node_use=later, since=NOW + 1),
+    ]
+    BatchWriter(run.pk).write(Batch("1", [Told(record, 0) for record in told]))
+    row = WaitingPod.objects.get(name="asked")
+
+    found = waits_view.detail(run, row.pk, User.objects.create_user("looker"))
+
+    (held,) = found["nodes"]
+    assert held["use"] == {"cpu": [4000, 1500, 2000], "memory": [64, 0, 8]}
+    assert [rival["pod"] for rival in found["rivals"]["waiting"]] == ["default/beside"]
+
+
+def test_a_decision_says_whether_the_scheduler_knows_of_it(run: SchedulerRun) -> None:
+    BatchWriter(run.pk).write(Batch("1", [Told(wait(1, "p"), 0)]))
+    row = WaitingPod.objects.get()
+    row.decision_verdict, row.decision_user, row.decision_at = "approve", "olga", NOW
+    told = frames.waiting_row(row)["decision"]
+    row.decision_applied_at = NOW + 1
+    assert told is not None and told["applied"] is False
+    assert frames.waiting_row(row)["decision"] == {**told, "applied": True}

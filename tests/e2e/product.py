@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import secrets
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -17,7 +20,7 @@ from kubesched_site.environment import default_runtime_dir
 from scheduler_core.cluster.remote import RemoteSandbox
 from scheduler_core.ports import ApiError
 from scheduler_core.testing.builders import make_node, make_pod, make_pod_group
-from tests.servers import Demo
+from tests.servers import ROOT, Demo, clean_environment
 
 #: Long enough for two busy cores: everything is waited for, nothing is timed by it.
 PATIENCE = 45.0
@@ -112,6 +115,24 @@ class Product:
         """admin or viewer, logged in."""
         return self.anonymous().log_in(name, self.passwords[name])
 
+    def add_people(self, *names: str, permission: str) -> None:
+        """Users of the product who have this one permission, with passwords made up for them."""
+        made = {name: secrets.token_urlsafe(9) for name in names}
+        code = (
+            "from django.contrib.auth.models import Permission, User\n"
+            f"for name, password in {made!r}.items():\n"
+            "    user = User.objects.create_user(name, password=password)\n"
+            f"    user.user_permissions.add(Permission.objects.get(codename={permission!r}))\n"
+        )
+        subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), "shell", "--no-imports", "-c", code],
+            env=clean_environment(
+                KUBESCHED_MODE="demo", KUBESCHED_DATA_DIR=str(self.demo.data_dir)
+            ),
+            cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE,
+        )  # fmt: skip
+        self.passwords |= made
+
     # --- sandboxes --------------------------------------------------------------------------
     def start_sandbox(self, name: str, preset: str = "empty", speed: Any = 1) -> Run:
         """Make one through the API, and wait until its scheduler runs."""
@@ -121,6 +142,14 @@ class Product:
         run = self.run(name)
         self.wait_for_state(run, "running")
         return run
+
+    def configure(self, run: Run, text: str) -> None:
+        """Another configuration for the run's scheduler, in use when this returns."""
+        body = {"text": text, "version": 1, "comment": "", "validate_only": False}
+        answer = self.person("admin").post(f"/api/runs/{run.id}/config", body)
+        assert answer.status_code == 200, answer.text
+        query = "select applied_config_version as used from dashboard_schedulerrun where id = ?"
+        until(lambda: self.row(query, run.id)["used"] == 2, "the configuration is in use")
 
     def run(self, name: str) -> Run:
         row = self.row("select id, cluster_id from dashboard_schedulerrun where name = ?", name)
