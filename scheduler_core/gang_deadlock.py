@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from scheduler_core.api import KubeObject, NativePodGroup, Pod
+from scheduler_core.api import Pod
 from scheduler_core.backend.cache import Cache
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.node_info import NodeInfo
@@ -97,7 +97,7 @@ class GangDeadlocks:
         members = directory.members(key)
         missing = [p for p in members if not p.node_name and not self._cache.is_assumed_pod(p)]
         needed = directory.min_member(key) - (len(members) - len(missing))
-        priority = _priority(group, holders)
+        priority = max(p.waiting.pod.priority for p in holders)
         age = group.creation_timestamp or 0.0
         return _Gang(key, holders, missing, needed, (-priority, age, key.key))
 
@@ -112,12 +112,6 @@ class GangDeadlocks:
         for parked in loser.holders:
             parked.waiting.reject(quorum_plugin(loser.id.kind), text)
             parked.waiting.resolved_by = RESOLVED_BY
-
-
-def _priority(group: KubeObject, holders: Sequence[Parked]) -> int:
-    """That of a native PodGroup where it has one, else its most important waiting member's."""
-    own = group.spec.priority if isinstance(group, NativePodGroup) else None
-    return own if own is not None else max(p.waiting.pod.priority for p in holders)
 
 
 def _why(loser: _Gang, circle: Iterable[_Gang]) -> str:

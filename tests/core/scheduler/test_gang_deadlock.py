@@ -117,6 +117,20 @@ def test_one_of_two_that_hold_each_other_up_is_released(
     )
 
 
+def test_the_pods_of_the_gang_that_goes_read_why() -> None:
+    h = halves()
+    open_slot(h, "n1", "b")
+    open_slot(h, "n2", "a")
+    text = "default/b was released, the youngest, so that default/a can go on"
+    for _ in range(15):
+        h.advance(1.0)
+        told = [h.condition(name).get("message", "") for name in ("b0", "b1")]
+        if any(text in message for message in told):
+            break
+    assert all(text in message for message in told), told
+    assert [e for e in h.events("FailedScheduling") if text in e["note"]]
+
+
 @pytest.mark.parametrize(
     "slot_a, slot_b, complete",
     [
