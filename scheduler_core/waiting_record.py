@@ -28,6 +28,7 @@ class Parked:
         approved_by: users whose approvals count, in the order in which they came.
         node_use: the resources that the pod asks for, on its node.
         note: why it was let go without a person, for people to read.
+        told_deadline: the one that observers were told last.
     """
 
     cycle: PodCycle
@@ -37,6 +38,7 @@ class Parked:
     approved_by: list[str] = field(default_factory=list)
     node_use: Mapping[str, NodeUse] = field(default_factory=dict)
     note: str = ""
+    told_deadline: float = float("inf")
 
     @property
     def uid(self) -> str:

@@ -313,6 +313,8 @@ class WaitingRoom:
         return parked.waiting.deadline if parked is not None else float("inf")
 
     def _renew_deadline(self, parked: Parked) -> None:
+        if parked.waiting.first_deadline != parked.told_deadline:
+            self._tell("pod_waiting", parked)
         heapq.heappush(self._deadlines, (parked.waiting.deadline, parked.uid))
 
     def _forget_stale_deadlines(self) -> None:
@@ -373,6 +375,7 @@ class WaitingRoom:
             del self._by_node[parked.waiting.node_name]
 
     def _tell(self, hook: str, parked: Parked) -> None:
+        parked.told_deadline = parked.waiting.first_deadline
         if self._observers.wants(hook):
             self._observers.tell(hook, waiting_record(parked, self.directory))
 

@@ -102,6 +102,7 @@ class WaitingPod:
             self._satisfied |= {plugin}
         else:
             self._satisfied -= {plugin}
+        self._note_deadline()
 
     def allow(self, plugin: str) -> None:
         if self.status is not None or self._pending.pop(plugin, None) is None:

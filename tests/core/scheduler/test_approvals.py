@@ -240,6 +240,17 @@ class TestGangs:
         say(h, Verdict.APPROVE, name="b")
         assert bound(h) == ["a", "b"]
 
+    def test_a_member_that_is_approved_shows_the_deadline_that_counts_now(self) -> None:
+        h = harness(member("a"), gang=2, timeoutSeconds=10)
+        h.create("Pod", member("b").req(cpu="20"))  # the sibling that Coscheduling waits for
+        h.settle()
+        asked = h.observer.waiting[-1].deadline
+        say(h, Verdict.APPROVE, name="a")
+        quorum = next(p for p in h.observer.waiting[-1].pending if p.plugin == "Coscheduling")
+        assert h.observer.waiting[-1].deadline == quorum.deadline > asked
+        say(h, Verdict.REVOKE, name="a")
+        assert h.observer.waiting[-1].deadline == asked
+
     def test_a_gang_that_grows_over_a_limit_needs_more_people(self) -> None:
         policy = {"name": "large", "moreThanPods": 2, "approvers": 2}
         h = harness(member("a"), member("b"), gang=2, policies=[policy])
