@@ -48,6 +48,13 @@ CHROMIUM_ARGUMENTS = [
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Here, not in tests/faults: options must be known before that folder is looked into."""
+    group = parser.getgroup("faults", "rounds of faults (tests/faults)")
+    group.addoption("--fault-rounds", type=int, help="how many seeded rounds; default 200")
+    group.addoption("--fault-seed", type=int, help="run this one round again")
+
+
 # --- what is missing ---------------------------------------------------------------------------
 def _traces() -> Path:
     return Path(settings.KUBESCHED_TRACES)
