@@ -290,6 +290,7 @@ class SchedulingCycle(models.Model):
         UNSCHEDULABLE = "unschedulable", "Unschedulable"
         ERROR = "error", "Error"
         SKIPPED = "skipped", "Skipped"
+        ADVISED = "advised", "Advised"
 
     run = models.ForeignKey(SchedulerRun, on_delete=models.CASCADE, related_name="cycles")
     sequence = models.BigIntegerField()

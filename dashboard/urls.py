@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from dashboard import api, views
+from dashboard.extender_service.pages import extender
 
 RUN = "runs/<int:run_id>/"
 
@@ -15,6 +16,7 @@ pages: list[URLPattern | URLResolver] = [
     path(RUN + "cycles/<int:sequence>/", views.decision, name="decision"),
     path(RUN + "waiting/", views.waiting, name="waiting"),
     path(RUN + "configuration/", views.configuration, name="configuration"),
+    path(RUN + "extender/", extender, name="extender"),
     path(RUN + "audit/", views.audit, name="audit"),
 ]
 

@@ -41,13 +41,13 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def overview(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _run_page(request, run_id, "overview")
+    return run_page(request, run_id, "overview")
 
 
 @login_required
 @require_safe
 def queues(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _run_page(request, run_id, "queues")
+    return run_page(request, run_id, "queues")
 
 
 @login_required
@@ -57,13 +57,13 @@ def heatmap(request: HttpRequest, run_id: int) -> HttpResponse:
     cycle = request.GET.get("cycle", "")
     if cycle and not (cycle.isascii() and cycle.isdecimal()):
         raise Http404("A cycle is named by its sequence number.")
-    return _run_page(request, run_id, "heatmap", cycle=cycle)
+    return run_page(request, run_id, "heatmap", cycle=cycle)
 
 
 @login_required
 @require_safe
 def decisions(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _run_page(
+    return run_page(
         request,
         run_id,
         "decisions",
@@ -77,35 +77,36 @@ def decisions(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def decision(request: HttpRequest, run_id: int, sequence: int) -> HttpResponse:
     """One cycle; whether it exists is for the API to say, so that a late row can still appear."""
-    return _run_page(request, run_id, "decision", sequence=sequence)
+    return run_page(request, run_id, "decision", sequence=sequence)
 
 
 @login_required
 @require_safe
 def waiting(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _run_page(request, run_id, "waiting")
+    return run_page(request, run_id, "waiting")
 
 
 @login_required
 @require_safe
 def configuration(request: HttpRequest, run_id: int) -> HttpResponse:
     """What the scheduler is configured with, and an editor for those who may change it."""
-    return _run_page(request, run_id, "configuration")
+    return run_page(request, run_id, "configuration")
 
 
 @login_required
 @require_safe
 def audit(request: HttpRequest, run_id: int) -> HttpResponse:
     """Who did what to this run, newest first."""
-    run = _get_run(run_id)
+    run = get_run(run_id)
     entries = Paginator(run.audit.select_related("user"), AUDIT_PAGE_SIZE)
     page = entries.get_page(request.GET.get("page"))
     pages = entries.get_elided_page_range(page.number, on_each_side=2, on_ends=1)
-    return _run_page(request, run_id, "audit", entries=page, pages=pages)
+    return run_page(request, run_id, "audit", entries=page, pages=pages)
 
 
-def _run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> HttpResponse:
-    run = _get_run(run_id)
+def run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> HttpResponse:
+    """A page of a run: ``pages/PAGE.html`` with what all of them need, and ``extra``."""
+    run = get_run(run_id)
     context = {
         "run": run,
         "page": page,
@@ -118,7 +119,8 @@ def _run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> Htt
     return render(request, f"pages/{page}.html", context)
 
 
-def _get_run(run_id: int) -> SchedulerRun:
+def get_run(run_id: int) -> SchedulerRun:
+    """Or 404."""
     if run_id > MAX_INT:
         raise Http404("There is no such run.")
     return get_object_or_404(SchedulerRun.objects.select_related("cluster"), pk=run_id)

@@ -71,6 +71,7 @@ class Outcome(enum.StrEnum):
     UNSCHEDULABLE = "unschedulable"
     ERROR = "error"
     SKIPPED = "skipped"  # the pod was being deleted
+    ADVISED = "advised"  # another scheduler asked, as of its extender
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
 from time import perf_counter
@@ -82,7 +83,15 @@ class BackgroundDone:
     seconds: float
 
 
-Message = WatchEvent | BindingDone | BackgroundDone
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Work that another thread wants done on the scheduler thread, and where its result goes."""
+
+    work: Callable[[], Any]
+    answer: Future[Any]
+
+
+Message = WatchEvent | BindingDone | BackgroundDone | Question
 
 GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
 GONE_UNBOUND = (
@@ -319,6 +328,28 @@ class Scheduler:
         """From any thread: look at the permit inbox now."""
         self._inbox.wake()
 
+    def ask(self, work: Callable[[], R]) -> Future[R]:
+        """From any thread: run ``work`` on the scheduler thread, between two pods. It may look at
+        everything, and must be quick."""
+        answer: Future[R] = Future()
+        self._inbox.put(Question(work, answer))
+        return answer
+
+    def record_advice(self, cycle: PodCycle) -> None:
+        """On the scheduler thread: tell of a decision that was made for another scheduler."""
+        cycle.sequence = self._sequence
+        self._sequence += 1
+        if self._observers.wants("cycle_finished"):
+            self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def cluster(self) -> Cluster:
+        return self._cluster
+
     @property
     def is_synced(self) -> bool:
         """Every kind has been listed once; may be read from any thread, as a hint."""
@@ -387,6 +418,9 @@ class Scheduler:
                 failed = isinstance(message.result, Exception)
                 self._metrics.preemption_wrote(message.seconds, not failed)
             message.then(message.result)
+            return
+        if isinstance(message, Question):
+            _answer(message)
             return
         if message.type == "SYNCED":
             self._synced.add(message.kind)
@@ -574,6 +608,17 @@ class Scheduler:
         )
         if self._metrics is not None:
             self._metrics.attempt_ended(cycle, status, self._clock.now())
+
+
+def _answer(question: Question) -> None:
+    if not question.answer.set_running_or_notify_cancel():
+        return
+    try:
+        result = question.work()
+    except BaseException as exc:  # noqa: BLE001 - it belongs to whoever asked
+        question.answer.set_exception(exc)
+    else:
+        question.answer.set_result(result)
 
 
 def _cannot_wait_again(

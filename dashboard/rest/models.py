@@ -20,6 +20,7 @@ class ApiToken(models.Model):
     class Scope(models.TextChoices):
         READ = "read", "Read what waits"
         DECIDE = "decide", "Approve and deny"
+        EXTEND = "extend", "Ask runs as their extender"
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"

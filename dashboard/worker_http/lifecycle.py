@@ -11,6 +11,7 @@ from typing import Final
 
 from django.conf import settings
 
+from dashboard.extender_service.service import answer
 from dashboard.runtime_dir import private_dir
 from dashboard.worker_http import client
 from dashboard.worker_http.routes import WorkerRoutes
@@ -46,7 +47,10 @@ def start() -> WorkerServer:
         listen = settings.KUBESCHED_WORKER_LISTEN
         try:
             _server = WorkerServer(
-                WorkerRoutes(), folder / f"worker-{os.getpid()}.sock", listen, tls_files()
+                WorkerRoutes(extensions={"extender": answer}),
+                folder / f"worker-{os.getpid()}.sock",
+                listen,
+                tls_files(),
             )
         except (OSError, ssl.SSLError) as error:
             raise CannotServe(

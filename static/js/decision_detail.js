@@ -78,12 +78,20 @@ function weightOf(best, name) {
 /** One or two sentences: why this node. */
 export function choiceInWords(cycle) {
   const { outcome, node, ties, nodes_feasible: feasible, nodes_total: total, score } = cycle;
+  if (outcome === "advised") return advice(cycle);
   if (outcome === "skipped") return "The pod was being deleted, so it was not tried.";
   if (!node) return feasible ? "A later step failed, so no node was kept." : `None of ${number(total)} nodes can run this pod.`;
   const among = `${number(feasible)} of ${number(total)} nodes ${feasible === 1 ? "was" : "were"} feasible`;
   if (score === null) return `${among}, so nothing had to be scored.`;
   const tie = ties > 1 ? `${number(ties)} nodes reached it; one of them was picked.` : "no other node reached it.";
   return `${among}. The highest total is ${number(score)}; ${tie}`;
+}
+
+/** Another scheduler asked, as of its extender. */
+function advice({ message, nodes_feasible: feasible, nodes_evaluated: asked, score }) {
+  if (!asked) return `Another scheduler ${message}.`;
+  const passed = `${number(feasible)} of the ${number(asked)} nodes it asked about passed`;
+  return score === null ? `Another scheduler asked; ${passed}.` : `Another scheduler asked how good ${number(asked)} nodes are. The highest total is ${number(score)}.`;
 }
 
 function number(value) {

@@ -90,6 +90,7 @@ const OUTCOMES = {
   unschedulable: "unschedulable",
   error: "error",
   skipped: "skipped",
+  advised: "advised",
 };
 
 export function outcome(word) {

@@ -10,7 +10,7 @@ from django.test import Client
 
 from dashboard.models import AuditEntry, RunState, SchedulerRun
 
-PAGES = ["", "queues/", "heatmap/", "cycles/", "cycles/7/", "waiting/", "audit/"]
+PAGES = ["", "queues/", "heatmap/", "cycles/", "cycles/7/", "waiting/", "extender/", "audit/"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,0 +1,156 @@
+"""A scheduler that asks this one over HTTP, with the client that was compared with
+kube-scheduler's: both ends of the API prove each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from dashboard.extender_service.service import answer
+from dashboard.health.probes import Probes
+from dashboard.rest import tokens
+from dashboard.worker_http import access
+from dashboard.worker_http.messages import Request
+from dashboard.worker_http.routes import WorkerRoutes
+from dashboard.worker_http.server import TLSFiles, WorkerServer
+from scheduler_core.testing.builders import PodBuilder, make_pod
+from scheduler_core.testing.harness import Harness
+from tests.dashboard.extender_service.conftest import PROFILE, RUN, ServedRun
+from tests.dashboard.worker_http.certificates import Authority
+
+ROUTES = WorkerRoutes(Probes({}, {}), {"extender": answer})
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[WorkerServer]:
+    made = WorkerServer(ROUTES, tmp_path / "w.sock", ("127.0.0.1", 0))
+    access.forget()
+    yield made
+    made.close()
+
+
+def prefix(server: WorkerServer, scheme: str = "http", user: str = "") -> str:
+    assert server.address is not None
+    host, port = server.address
+    return f"{scheme}://{user}{host}:{port}/extender/{RUN}/{PROFILE}"
+
+
+def stock(served: ServedRun, url: str, **extender: Any) -> Harness:
+    """Another scheduler of the same cluster; none of its own plugins would find a difference."""
+    names = ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "NodeUnschedulable"]
+    plugins = {"multiPoint": {"disabled": [{"name": name} for name in names]}}
+    config = {
+        "extenders": [
+            {
+                "urlPrefix": url,
+                "filterVerb": "filter",
+                "prioritizeVerb": "prioritize",
+                "preemptVerb": "preempt",
+                "weight": 1,
+                **extender,
+            }
+        ]
+    }
+    profile = {"schedulerName": "stock", "plugins": plugins}
+    return Harness(cluster=served.harness.cluster, profile=profile, config=config)
+
+
+def asking() -> PodBuilder:
+    return make_pod("p").req(cpu=1).scheduler_name("stock")
+
+
+def token(*scopes: str) -> str:
+    user = User.objects.create_user("kube-scheduler")
+    return tokens.issue(user, name="t", scopes=scopes, days=7, by=user).text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("by_name", [True, False], ids=["names", "whole nodes"])
+def test_the_other_scheduler_places_its_pod_where_this_one_would(
+    served: ServedRun, server: WorkerServer, by_name: bool
+) -> None:
+    url = prefix(server, user=f"kubesched:{token('extend')}@")
+    h = stock(served, url, nodeCacheCapable=by_name)
+    record = h.schedule(asking())
+    assert record.node == "c"  # a is full, b half full, d closed; only this side knows
+    reasons = {r.reason for r in record.rejections}
+    assert reasons == {"Insufficient cpu", "node(s) were unschedulable"}
+    assert [r.message.split(", ")[1] for r in served.records] == [
+        "filter: 2 of 4 nodes pass",
+        "prioritize: 2 nodes scored",
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bind_by_the_extender(served: ServedRun, server: WorkerServer) -> None:
+    h = stock(
+        served, prefix(server, user=f"x:{token('extend')}@"), nodeCacheCapable=True, bindVerb="bind"
+    )
+    h.schedule(asking())
+    assert served.harness.node_of("p") == "c"
+    assert served.records[-1].message == "asked as an extender, bind: bound to c"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("user", "code"),
+    [
+        pytest.param(lambda: "", 401, id="no token"),
+        pytest.param(lambda: "x:kst_wrong@", 401, id="no such token"),
+        pytest.param(lambda: f"x:{token('read')}@", 403, id="a token that only reads"),
+    ],
+)
+def test_strangers_get_no_decision(
+    served: ServedRun, server: WorkerServer, user: Any, code: int
+) -> None:
+    h = stock(served, prefix(server, user=user()), nodeCacheCapable=True)
+    record = h.schedule(asking())
+    assert record.node == ""
+    assert f"code {code}" in record.message
+    assert served.records == []
+
+
+def test_mutual_tls_needs_no_token(served: ServedRun, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ca")
+    own, friend = authority.issue("127.0.0.1"), authority.issue("kube-scheduler")
+    files = TLSFiles(str(own.certificate), str(own.key), str(authority.certificate))
+    server = WorkerServer(ROUTES, tmp_path / "w.sock", ("127.0.0.1", 0), files)
+    try:
+        h = stock(
+            served,
+            prefix(server, "https"),
+            nodeCacheCapable=True,
+            enableHTTPS=True,
+            tlsConfig={
+                "caFile": str(authority.certificate),
+                "certFile": str(friend.certificate),
+                "keyFile": str(friend.key),
+            },
+        )
+        assert h.schedule(asking()).node == "c"
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status", "text"),
+    [
+        pytest.param(f"/extender/{RUN}/{PROFILE}/filter", "GET", 405, "by POST", id="GET"),
+        pytest.param(f"/extender/{RUN}/{PROFILE}/guess", "POST", 404, "no verb guess", id="verb"),
+        pytest.param(
+            f"/extender/{RUN}/other/filter", "POST", 404, "no profile other", id="profile"
+        ),
+        pytest.param(f"/extender/99/{PROFILE}/filter", "POST", 404, "not carry a run 99", id="run"),
+        pytest.param("/extender/7", "POST", 404, "/extender/RUN/PROFILE/VERB", id="too short"),
+    ],
+)
+def test_paths_and_methods_that_are_none(
+    served: ServedRun, path: str, method: str, status: int, text: str
+) -> None:
+    found = ROUTES(Request(method, path, {}, {}, b"{}", trusted=True))
+    assert found.status == status
+    assert text in found.body.decode()
