@@ -418,6 +418,28 @@ def gang_row(page: Page, name: str) -> Locator:
     return page.locator(".gang", has_text=name)
 
 
+def test_two_gangs_of_one_name_say_their_uids_and_are_decided_on_apart(site: FakeSite) -> None:
+    name = "team-a/train"
+    rows = [
+        *fake_data.gang(name, 1, 2, 2, gang_uid="6b1f0c2e-0000-4000-8000-000000000001"),
+        *fake_data.gang(name, 3, 2, 2, gang_uid="d94a7788-0000-4000-8000-000000000002"),
+    ]
+    results = [
+        {"id": row["id"], "pod": row["pod"], "ok": True, "state": "sent", "message": ""}
+        for row in rows[2:]
+    ]
+    site.answers["waiting/decide"] = {"results": results}
+    page = open_waiting(site, rows)
+    expect(page.locator(".gang")).to_have_count(2)
+    page.get_by_role("button", name=f"Deny the gang {name} (d94a7788)").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"{name} (d94a7788)")
+    dialog.get_by_role("button", name="Deny").click()
+    expect(dialog).to_be_hidden()
+    ((_, body),) = site.posts
+    assert (body["pod_group"], body["gang_uid"]) == (name, rows[-1]["gang_uid"])
+
+
 def test_waiting_groups_gangs_with_their_progress(site: FakeSite) -> None:
     page = open_waiting(site)
     expect(gang_row(page, "team-b/render")).to_contain_text("3 of 4 have a node so far")
