@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scripts.measure import browser
+from scripts.measure import browser, lists
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,6 +26,7 @@ NAME = "crowd"
 BATCH = 500
 READY_SECONDS = 90.0
 NEWCOMERS = 10
+SCROLL_FRAMES = 120
 
 #: Milliseconds since the address was asked for: the first rows on the screen, all rows known.
 WATCH = """
@@ -96,9 +97,11 @@ def _measure(options: Namespace) -> dict[str, Any]:
         alone = crowd.median("alone", options)
         crowd.wait_for_crowd(_waiting_pods(options.waiting, options.gang_size), options.waiting)
         crowded = crowd.median("crowded", options)
-        opened: list[dict[str, float]] = []
+        opened: list[dict[str, Any]] = []
         watched = crowd.schedule(
-            "watched", options.others, lambda: opened.append(crowd.open(chromium, options.waiting))
+            "watched",
+            options.others,
+            lambda: opened.append(crowd.open(chromium, options.waiting, scrolls=True)),
         )
         opened += [crowd.open(chromium, options.waiting) for _ in range(options.opens)]
         with crowd.page(chromium) as page:
@@ -162,13 +165,16 @@ class _Crowd:
             "worker_cpu_ms_per_decision": round(cpu / count * 1000, 3),
         }
 
-    def open(self, chromium: Browser, waiting: int) -> dict[str, float]:
+    def open(self, chromium: Browser, waiting: int, scrolls: bool = False) -> dict[str, Any]:
         """Open the waiting page as somebody whose browser has never been here."""
         with self.page(chromium) as page:
             _wait_for_count(page, waiting)
             page.wait_for_function("() => window.__opened.complete", polling=5)
             times: dict[str, float] = page.evaluate("window.__opened")
-            return {f"{name}_ms": round(ms, 1) for name, ms in times.items()}
+            found: dict[str, Any] = {f"{name}_ms": round(ms, 1) for name, ms in times.items()}
+            if scrolls:
+                found["scroll_ms"] = lists.scroll(page, "#waiting-list", SCROLL_FRAMES)
+            return found
 
     def news(self, page: Page, waiting: int) -> list[float]:
         times = []
