@@ -8,6 +8,7 @@ folder of this machine instead, and serves plain HTTP.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ KUBESCHED_DEMO_RUN = os.environ.get("KUBESCHED_DEMO_RUN", "") if KUBESCHED_MODE 
 
 # --- applications ---------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "daphne",
+    # For its `runserver`. Everybody else starts 0.3 s sooner without Twisted.
+    *(["daphne"] if "runserver" in sys.argv else []),
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -112,7 +112,7 @@ class ScheduleResult:
 
 def num_feasible_nodes_to_find(count: int, percentage: int) -> int:
     """How many feasible nodes end the search (kube-scheduler 1.36, numFeasibleNodesToFind)."""
-    if count < MIN_FEASIBLE_NODES_TO_FIND:
+    if count < MIN_FEASIBLE_NODES_TO_FIND or percentage >= 100:
         return count
     if percentage == 0:
         percentage = max(MIN_FEASIBLE_NODES_PERCENTAGE, 50 - count // 125)
@@ -183,11 +183,11 @@ class SchedulingAlgorithm:
         self, framework: Framework, state: CycleState, pod: Pod, percentage: int
     ) -> ScheduleResult | None:
         """What is known from pods like this one; None where a full pass has to be made."""
+        if not framework.score_plugins or self._extenders:
+            return None
         nodes = framework.nodes
         count = len(nodes)
-        if not count or not framework.score_plugins or self._extenders:
-            return None
-        if self._nodes_to_find(framework, count, percentage) < count:
+        if not count or self._nodes_to_find(framework, count, percentage) < count:
             return None
         evaluation = framework.equivalence.evaluate(
             state, pod, score_single_node=self._score_single_node
@@ -212,11 +212,11 @@ class SchedulingAlgorithm:
         """The best of all nodes, of which those that are not feasible have the total -1."""
         found.columns = columns
         total = columns.total
-        best = int(total.argmax())
-        highest = int(total[best])
+        highest = int(np.maximum.reduce(total))
         tied = (total == highest).nonzero()[0]
-        found.choose(best if len(tied) == 1 else self._tie_breaker.choose(found.names, tied))
-        found.ties = len(tied)
+        found.ties = count = len(tied)
+        row = tied.item(0) if count == 1 else self._tie_breaker.choose(found.names, tied)
+        found.choose(row)
         found.best_total = highest
 
     # -- filtering -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from scheduler_core.extender import Extenders
+from scheduler_core.framework.cycle_state import Timings
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.status import Status, error
@@ -17,7 +18,7 @@ from scheduler_core.ports import ApiError, Executor
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BindingDone:
     """What a binding thread puts on the scheduler's inbox."""
 
@@ -47,7 +48,7 @@ class BindingCycle:
     def start(self, cycle: PodCycle) -> None:
         """Hand the cycle to the executor."""
         cycle.binding_started = perf_counter()
-        cycle.state.timings = cycle.binding_timings
+        cycle.state.timings = cycle.binding_timings = Timings()
         self._executor.submit(cycle.pod.uid, lambda: self._run(cycle))
 
     def _run(self, cycle: PodCycle) -> None:

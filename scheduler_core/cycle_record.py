@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
+from operator import mul
 from time import perf_counter
 from typing import overload
 
@@ -61,8 +62,8 @@ def cycle_record(cycle: PodCycle, depths: QueueDepths) -> CycleRecord:
         nodes_total=len(result.nodes) if result else 0,
         nodes_evaluated=result.evaluated if result else 0,
         nodes_feasible=len(result.feasible) if result else 0,
-        point_seconds=dict(timings.points),
-        plugin_seconds=dict(timings.plugins),
+        point_seconds=timings.points,
+        plugin_seconds=timings.plugins,
         rejections=_rejections_when_read(result),
         best=_best_when_read(result),
         unschedulable_plugins=tuple(sorted(plugins)),
@@ -81,25 +82,30 @@ def _rejections_when_read(result: ScheduleResult | None) -> Sequence[Rejection]:
 def _best_when_read(result: ScheduleResult | None) -> Sequence[NodeScores]:
     if result is None or result.columns is None:
         return ()
-    return BestNodes(result.columns, result.names, result.row)
+    return BestNodes(result.columns, result.names, result.row, len(result.feasible))
 
 
 class BestNodes(Deferred[NodeScores]):
-    """``best_nodes`` when they are read; the first ones cost less than all of them."""
+    """``best_nodes`` when they are read; how many there are, and the first one, cost little.
 
-    __slots__ = ("_chosen", "_columns", "_names", "_rows")
+    ``feasible``: how many nodes were scored.
+    """
 
-    def __init__(self, columns: ScoreColumns, names: Sequence[str], chosen: int) -> None:
+    __slots__ = ("_chosen", "_columns", "_feasible", "_names")
+
+    def __init__(
+        self, columns: ScoreColumns, names: Sequence[str], chosen: int, feasible: int
+    ) -> None:
         # No closure over self: such a cycle would keep each record's columns until the next
         # collection of garbage.
         super().__init__(lambda: best_nodes(columns, names, best_rows(columns, chosen, BEST_NODES)))
         self._columns = columns
         self._names = names
         self._chosen = chosen
-        self._rows: list[int] | None = None
+        self._feasible = feasible
 
     def __len__(self) -> int:
-        return len(self._best_rows())
+        return min(self._feasible, BEST_NODES)
 
     @overload
     def __getitem__(self, index: int) -> NodeScores: ...
@@ -107,13 +113,8 @@ class BestNodes(Deferred[NodeScores]):
     def __getitem__(self, index: slice) -> Sequence[NodeScores]: ...
     def __getitem__(self, index: int | slice) -> NodeScores | Sequence[NodeScores]:
         if index == 0:
-            return best_nodes(self._columns, self._names, [self._chosen])[0]
+            return node_scores(self._columns, self._names, self._chosen)
         return super().__getitem__(index)
-
-    def _best_rows(self) -> list[int]:
-        if self._rows is None:
-            self._rows = best_rows(self._columns, self._chosen, BEST_NODES)
-        return self._rows
 
 
 def rejections(statuses: NodeStatuses | None, overall: Status, nodes: int) -> tuple[Rejection, ...]:
@@ -155,6 +156,18 @@ def best_nodes(
         NodeScores(names[row], total, dict(zip(plugins, scores, strict=True)))
         for row, total, scores in zip(rows, totals, cells, strict=False)
     )
+
+
+def node_scores(columns: ScoreColumns, names: Sequence[str], row: int) -> NodeScores:
+    """What the plugins gave one node: ``best_nodes`` of it alone, without arrays."""
+    normalized = columns.normalized[:, row].tolist()
+    weighted = list(map(mul, normalized, columns.weights.tolist()))
+    points = columns.extender_points
+    if points is not None and len(points):
+        weighted[-len(points) :] = points[:, row].tolist()
+    raw = [column.item(row) for column in columns.raw]
+    scores = dict(zip(columns.plugins, zip(raw, normalized, weighted, strict=True), strict=True))
+    return NodeScores(names[row], columns.total.item(row), scores)
 
 
 def best_rows(columns: ScoreColumns, chosen: int, keep: int) -> list[int]:
@@ -232,5 +245,5 @@ def binding_record(
         duration=perf_counter() - cycle.binding_started,
         message=message,
         plugin=plugin,
-        point_seconds=dict(cycle.binding_timings.points),
+        point_seconds=cycle.binding_timings.points,
     )

@@ -37,6 +37,8 @@ class Evaluation:
             scheduler's watch leaves them out; pods on a node that is not there hold nothing.
         config: a pod is evaluated by the profile it names, or else by the first one.
         clock: the time of day, for pods that have not started yet.
+        reuse: let work for one pod serve the next one like it, as the scheduler does; the answers
+            are the same.
 
     The configuration's extenders are asked, over the network: then ``close`` it in the end.
 
@@ -49,6 +51,8 @@ class Evaluation:
         objects: Iterable[KubeObject],
         config: SchedulerConfiguration,
         clock: Clock | None = None,
+        *,
+        reuse: bool = False,
     ) -> None:
         objects = tuple(objects)
         self._nodes = [obj for obj in objects if isinstance(obj, Node)]
@@ -59,12 +63,16 @@ class Evaluation:
         self._clock = clock or RealClock()
         self._extenders = Extenders(config.extenders)
         self._algorithm = SchedulingAlgorithm(
-            SmallestName(), score_single_node=True, every_node=True, extenders=self._extenders
+            SmallestName(),
+            score_single_node=True,
+            every_node=True,
+            extenders=self._extenders,
+            reuse=reuse,
         )
         self._known = {profile.scheduler_name for profile in config.profiles}
         self._first = config.profiles[0].scheduler_name
         self._frameworks: dict[str, StandaloneFramework] = {}
-        self._framework(self._first)  # a plugin that refuses its arguments does so at once
+        self.framework(self._first)  # a plugin that refuses its arguments does so at once
 
     def close(self) -> None:
         """Let go of the connections to extenders; there are none without extenders."""
@@ -89,7 +97,7 @@ class Evaluation:
             raise UnknownPod(f"there is no pod {key}")
         if pod.is_assigned:
             raise UnknownPod(f"pod {key} runs on node {pod.node_name} already")
-        framework = self._framework(pod.scheduler_name)
+        framework = self.framework(pod.scheduler_name)
         state = CycleState()
         result = self._algorithm.schedule(framework, state, pod)
         answer: Json = {"pod": key}
@@ -104,7 +112,7 @@ class Evaluation:
             answer["unschedulablePlugins"] = plugins
         return answer
 
-    def _framework(self, scheduler_name: str) -> Framework:
+    def framework(self, scheduler_name: str) -> Framework:
         """The profile of that name, or the first; each looks at the state with its own plugins."""
         name = scheduler_name if scheduler_name in self._known else self._first
         if name not in self._frameworks:
@@ -204,7 +212,7 @@ def _candidate(candidate: Candidate) -> Json:
 
 
 def _unschedulable_plugins(result: ScheduleResult) -> list[str]:
-    if result.fit_error is None:
-        return []
+    if result.fit_error is None:  # it fits; who turned other nodes down is in their statuses
+        return sorted(result.statuses.plugins()) if result.statuses is not None else []
     diagnosis = result.fit_error.diagnosis
     return sorted(diagnosis.unschedulable_plugins | diagnosis.pending_plugins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Final
 
 from scheduler_core.algorithm import ScheduleResult
 from scheduler_core.api import Pod
@@ -15,6 +16,9 @@ from scheduler_core.framework.status import SUCCESS, Status
 from scheduler_core.framework.types import FitError, NominatingInfo, QueuedPodInfo
 from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.records import Outcome, PodRef
+
+#: Before a binding cycle begins.
+NO_TIMINGS: Final = Timings()
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +44,8 @@ class PodCycle:
     framework: Framework
     started_at: float
     started: float
-    state: CycleState = field(default_factory=CycleState)
     timings: Timings = field(default_factory=Timings)
+    state: CycleState = field(init=False)
     result: ScheduleResult | None = None
     assumed: Pod | None = None
     node_name: str = ""
@@ -54,18 +58,22 @@ class PodCycle:
     waiting: WaitingPod | None = None
     waiting_since: float = 0.0
     binding_started: float = 0.0
-    binding_timings: Timings = field(default_factory=Timings)
+    binding_timings: Timings = NO_TIMINGS
     algorithm_seconds: float = 0.0
     seconds: float | None = None
     group_failure: str = ""
     event_plugins: frozenset[str] | None = None
+    _ref: PodRef | None = None
 
     def __post_init__(self) -> None:
-        self.state.timings = self.timings
+        self.state = CycleState(self.timings)
 
     @property
     def ref(self) -> PodRef:
-        return PodRef(self.pod.uid, self.pod.namespace, self.pod.name)
+        """Which pod the records of this attempt speak of; always the same object."""
+        if self._ref is None:
+            self._ref = PodRef(self.pod.uid, self.pod.namespace, self.pod.name)
+        return self._ref
 
     @property
     def gang_key(self) -> str:

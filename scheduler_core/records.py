@@ -14,6 +14,8 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.frozen import frozen_record
+
 T = TypeVar("T")
 
 
@@ -106,7 +108,7 @@ class NodeScores:
     plugins: Mapping[str, tuple[int, int, int]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_record
 class ScoreMatrix:
     """Every node of one cycle: scores where it was feasible, the reason where it was not.
 
@@ -149,7 +151,7 @@ class QueueDepths:
     waiting: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_record
 class CycleRecord:
     """One scheduling cycle of one pod, told once when it ends.
 

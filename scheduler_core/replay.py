@@ -20,7 +20,7 @@ from scheduler_core.cluster.sandbox import ActingView, SandboxCluster
 from scheduler_core.config import SchedulerConfiguration
 from scheduler_core.executor import InlineExecutor
 from scheduler_core.placements import Placement
-from scheduler_core.ports import NotFound, Observer, PodCondition
+from scheduler_core.ports import NotFound, Observer, PodCondition, Subscription, WatchEvent
 from scheduler_core.records import (
     BindingRecord,
     CycleRecord,
@@ -120,6 +120,8 @@ class Replay:
         seed: of random tie-breaking; None: the smallest node name wins.
         retry: pods that do not fit are tried again as the queue says; else each has one attempt.
         speed: seconds of the clock per real second.
+        reuse: let work for one pod serve the next one like it; the placements are the same without.
+        observers: told of everything beside the replay itself.
         sleep / perf: the real time, for speeds other than ``AS_FAST_AS_POSSIBLE``.
 
     Raises:
@@ -136,6 +138,8 @@ class Replay:
         seed: int | None = None,
         retry: bool = False,
         speed: float = AS_FAST_AS_POSSIBLE,
+        reuse: bool = True,
+        observers: Iterable[Observer] = (),
         sleep: Callable[[float], None] = time.sleep,
         perf: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -156,9 +160,9 @@ class Replay:
             (_WithoutKubelet if retry else _WithoutPodStatus)(self._cluster, "kube-scheduler"),
             clock=self._clock,
             executor=InlineExecutor(),
-            observers=[self._outcomes],
+            observers=[self._outcomes, *observers],
             tie_breaker=SmallestName() if seed is None else SeededRandom(seed),
-            options=SchedulerOptions(score_single_node=True, retry=retry, seed=0),
+            options=SchedulerOptions(score_single_node=True, retry=retry, seed=0, reuse=reuse),
         )
 
     @property
@@ -209,7 +213,16 @@ class Replay:
         """Run the scheduler until there is nothing to do at this moment."""
         while self._scheduler.run_once():
             self._drop_rejected()
+            if self._is_settled():
+                return
         self._drop_rejected()
+
+    def _is_settled(self) -> bool:
+        """Another turn would find nothing: only time, or another event, brings something about."""
+        if self._scheduler.has_messages:
+            return False
+        depths = self._scheduler.depths()
+        return not (depths.active or depths.backoff or depths.in_flight or depths.waiting)
 
     def _drop_rejected(self) -> None:
         """Without retries a pod that lost its node again after its cycle is not tried again."""
@@ -259,6 +272,15 @@ class Replay:
 class _WithoutKubelet(ActingView):
     """Whom the scheduler evicts leaves at once: nobody would end a grace period."""
 
+    def list_watch(self, kind: str, sink: Callable[[WatchEvent], None]) -> Subscription:
+        """That a pod is about to leave is not told: that it has left follows in the same breath."""
+
+        def tell(event: WatchEvent) -> None:
+            if event.type != "MODIFIED" or not _leaves_at_once(event.object["metadata"]):
+                sink(event)
+
+        return super().list_watch(kind, tell if kind == "Pod" else sink)
+
     def delete(
         self,
         kind: str,
@@ -269,6 +291,10 @@ class _WithoutKubelet(ActingView):
         grace_period_seconds: int | None = None,
     ) -> None:
         super().delete(kind, namespace, name, uid=uid, grace_period_seconds=0)
+
+
+def _leaves_at_once(metadata: Mapping[str, Any]) -> bool:
+    return metadata.get("deletionGracePeriodSeconds") == 0 and not metadata.get("finalizers")
 
 
 class _WithoutPodStatus(_WithoutKubelet):

@@ -358,7 +358,12 @@ class Scheduler:
     @property
     def is_busy(self) -> bool:
         """Messages, pods or bindings are under way; may be read from any thread, as a hint."""
-        return len(self._inbox) > 0 or not self._idle
+        return self.has_messages or not self._idle
+
+    @property
+    def has_messages(self) -> bool:
+        """Something that happened has not been taken in yet; may be read from any thread."""
+        return len(self._inbox) > 0
 
     @property
     def next_sequence(self) -> int:

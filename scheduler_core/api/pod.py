@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from .affinity import Affinity, TopologySpreadConstraint
@@ -220,10 +221,10 @@ class Pod(KubeObject):
         """A copy that stands on `node_name`: what the cache assumes and the API server stores."""
         raw = {**self.raw, "spec": {**(self.raw.get("spec") or EMPTY), "nodeName": node_name}}
         copy: Pod = object.__new__(Pod)
-        for slot in _SLOTS:
-            object.__setattr__(copy, slot, getattr(self, slot))
-        object.__setattr__(copy, "raw", raw)
-        object.__setattr__(copy, "node_name", node_name)
+        for set_slot, value in zip(_SET_SLOT.values(), _ALL_SLOTS(self), strict=True):
+            set_slot(copy, value)
+        _SET_SLOT["raw"](copy, raw)
+        _SET_SLOT["node_name"](copy, node_name)
         return copy
 
     @classmethod
@@ -240,6 +241,10 @@ def _refuse(pod: Pod, name: str, value: object) -> None:
 Pod.__setattr__ = _refuse  # type: ignore[method-assign, assignment]
 
 _SLOTS: Final = (*KubeObject.__slots__, *Pod.__slots__)
+_KEPT: Final = tuple(slot for slot in _SLOTS if slot.startswith("_"))
+# Slots read all at once and written without a look-up: every pod that is assumed is copied.
+_ALL_SLOTS: Final = attrgetter(*_SLOTS)
+_SET_SLOT: Final = {slot: getattr(Pod, slot).__set__ for slot in _SLOTS}
 
 
 #: specs and statuses by their content, those of the last few thousand templates
@@ -250,7 +255,9 @@ _NO_STATUS: Final = PodStatus()
 
 def _sign(pod: Pod) -> bytes:
     spec = pod.spec
-    own = (pod.name, pod.uid) if spec.has_claims_of_a_pods_own or not spec.signature else ()
+    plain = spec.signature and not spec.volumes and not spec.resource_claims
+    is_alone = not plain and (not spec.signature or spec.has_claims_of_a_pods_own)
+    own = (pod.name, pod.uid) if is_alone else ()
     try:
         return signature_of(pod.raw, spec.signature, own)
     except ValueError:
@@ -275,13 +282,24 @@ def _read_pod(reader: Reader) -> Pod:
         metadata = read_metadata(reader, namespaced=True)
         if content is not exact:  # the same but for the name of a volume
             volumes = read_volumes(spec_reader)
-    return Pod(
+    values = {
         **metadata,
-        spec=spec,
-        status=_read_status(reader),
-        volumes=spec.volumes if volumes is None else volumes,
-        node_name=spec_reader.text("nodeName"),
-    )
+        "spec": spec,
+        "status": _read_status(reader),
+        "volumes": spec.volumes if volumes is None else volumes,
+        "node_name": spec_reader.text("nodeName"),
+    }
+    return _made(values)
+
+
+def _made(values: Mapping[str, object]) -> Pod:
+    """A pod of all its fields' values; half the cost of asking the class for it."""
+    pod: Pod = object.__new__(Pod)
+    for slot, value in values.items():
+        _SET_SLOT[slot](pod, value)
+    for slot in _KEPT:
+        _SET_SLOT[slot](pod, None)
+    return pod
 
 
 def _read_status(reader: Reader) -> PodStatus:

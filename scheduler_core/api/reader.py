@@ -222,4 +222,4 @@ def format_time(seconds: float, *, micro: bool = False) -> str:
 
 @lru_cache(maxsize=4096)  # one text for all that happens within a second
 def _format_second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat() + "Z"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+
 from scheduler_core.ports import Observer
 from scheduler_core.records import BindingRecord, CycleRecord, Outcome, ScoreMatrix
 
@@ -66,8 +68,9 @@ def _read(record: CycleRecord) -> int:
 
 
 def _read_matrix(matrix: ScoreMatrix) -> int:
-    read = int(matrix.total.sum()) + int(matrix.rejection.sum()) + int(matrix.weights.sum())
-    for raw, normalized in zip(matrix.raw, matrix.normalized, strict=True):
-        read += int(raw[0]) + int(raw[-1]) + int(normalized[0]) + int(normalized[-1])
-        assert raw.shape == normalized.shape == matrix.total.shape
+    add = np.add.reduce
+    read = int(add(matrix.total)) + int(add(matrix.rejection)) + int(add(matrix.weights))
+    first, last = matrix.normalized[:, 0].tolist(), matrix.normalized[:, -1].tolist()
+    for raw, low, high in zip(matrix.raw, first, last, strict=True):
+        read += raw.item(0) + raw.item(-1) + low + high
     return read + len(matrix.node_names) + len(matrix.reasons) + matrix.scored

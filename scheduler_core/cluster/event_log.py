@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from scheduler_core.api.reader import parse_time
 from scheduler_core.ports import Json
@@ -14,7 +14,7 @@ from .objects import key_of, name_of, namespace_of, timestamp
 from .resources import RESOURCES
 from .store import Transaction
 
-__all__ = ["Emission", "EventLog"]
+__all__ = ["Emission", "EventLog", "reference_to"]
 
 #: a repetition later than this is a new event (client-go's events recorder: 6 minutes)
 _SERIES_SECONDS: Final = 360.0
@@ -36,9 +36,14 @@ class Emission:
     @property
     def reference(self) -> Json:
         """The object it is about, as a reference, also when it was given as a whole."""
-        metadata = self.regarding.get("metadata")
-        found = {**metadata, **self.regarding} if isinstance(metadata, dict) else self.regarding
-        return {field: found[field] for field in _REFERENCE if found.get(field)}
+        return reference_to(self.regarding)
+
+
+def reference_to(regarding: Mapping[str, Any]) -> Json:
+    """An object, or a reference to one, as a reference."""
+    metadata = regarding.get("metadata")
+    found = {**metadata, **regarding} if isinstance(metadata, Mapping) else regarding
+    return {field: found[field] for field in _REFERENCE if found.get(field)}
 
 
 _Series = tuple[str, ...]
@@ -51,6 +56,11 @@ class EventLog:
         self._keep = keep
         self._latest: OrderedDict[_Series, str] = OrderedDict()  # series -> key of its Event
         self._kept: OrderedDict[str, None] = OrderedDict()  # keys of Events, oldest first
+
+    @property
+    def is_off(self) -> bool:
+        """No Event is ever written."""
+        return self._keep <= 0
 
     def load(self, events: Iterable[Json]) -> None:
         """Take over the Events of a restored store."""

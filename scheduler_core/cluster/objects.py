@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 _DEEPEST = 64
+_LEAVES = frozenset((str, int, float, bool, type(None)))
 
 
 def clone(value: Any, depth: int = 0) -> Any:
@@ -34,11 +35,17 @@ def clone(value: Any, depth: int = 0) -> Any:
     if type(value) is dict:
         if depth > _DEEPEST:
             raise bad_request(f"the object is nested more than {_DEEPEST} levels deep")
-        return {_text_key(key): clone(child, depth + 1) for key, child in value.items()}
+        # Most of an object's parts are leaves: no call for these.
+        return {
+            key if type(key) is str else _text_key(key): child
+            if type(child) in _LEAVES
+            else clone(child, depth + 1)
+            for key, child in value.items()
+        }
     if type(value) is list or type(value) is tuple:
         if depth > _DEEPEST:
             raise bad_request(f"the object is nested more than {_DEEPEST} levels deep")
-        return [clone(child, depth + 1) for child in value]
+        return [child if type(child) in _LEAVES else clone(child, depth + 1) for child in value]
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):

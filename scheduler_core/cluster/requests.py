@@ -11,7 +11,7 @@ from scheduler_core.ports import ApiError, Json, PodCondition
 
 from . import pod_verbs, verbs
 from .errors import unknown_kind
-from .event_log import Emission
+from .event_log import Emission, reference_to
 from .objects import clone, name_of, namespace_of, uid_of
 from .resources import RESOURCES, Resource, kind_name
 from .store import Transaction
@@ -139,7 +139,7 @@ class Requests(ABC):
         reporting_controller: str,
     ) -> None:
         try:
-            about = clone(regarding)
+            about = clone(reference_to(regarding))
         except ApiError:
             return
         self._emit(Emission(about, type, reason, action, note, reporting_controller))

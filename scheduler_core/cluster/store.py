@@ -29,6 +29,8 @@ _SUFFIX_LENGTH = 5
 
 # "Nothing was said of this key", where None says that the object is gone.
 _ABSENT: Json = {}
+# Verbs that change nothing but single values of the metadata: all parts are shared already.
+_NOTHING_NEW: frozenset[Verb] = frozenset(("delete", "terminate"))
 _NOTHING: Mapping[str, Json | None] = {}
 
 
@@ -244,7 +246,8 @@ class Transaction:
     def _write(self, verb: Verb, resource: Resource, obj: Json) -> Json:
         version = self._store.next_version + len(self.writes)
         stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
-        self._store.sharing.of(stored)
+        if verb not in _NOTHING_NEW:
+            self._store.sharing.of(stored)
         key = key_of(namespace_of(stored), name_of(stored))
         self.writes.append(
             Write(version, self.now, verb, resource.kind, key, uid_of(stored), self.actor, stored)

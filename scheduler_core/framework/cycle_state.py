@@ -40,17 +40,21 @@ class Timings:
         self.statuses: dict[tuple[str, str], str] = {}
 
     def clear(self) -> None:
-        """Begin anew: what is here has been taken."""
-        self.points.clear()
-        self.plugins.clear()
-        self.statuses.clear()
+        """Begin anew: what is here has been taken. Records have the same mappings."""
+        self.points = {}
+        self.plugins = {}
+        self.statuses = {}
 
     def add_point(self, point: str, seconds: float) -> None:
         self.points[point] = self.points.get(point, 0.0) + seconds
 
     def add_plugin(self, point: str, plugin: str, seconds: float) -> None:
-        key = (point, plugin)
-        self.plugins[key] = self.plugins.get(key, 0.0) + seconds
+        self.add((point, plugin), seconds)
+
+    def add(self, key: tuple[str, str], seconds: float) -> None:
+        """``add_plugin`` for callers that keep the pair of extension point and plugin."""
+        plugins = self.plugins
+        plugins[key] = plugins[key] + seconds if key in plugins else seconds
 
 
 class CycleState:
@@ -70,7 +74,7 @@ class CycleState:
         "timings",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, timings: Timings | None = None) -> None:
         self._data: dict[str, Any] = {}
         self.skip_filter_plugins: frozenset[str] = frozenset()
         self.skip_score_plugins: frozenset[str] = frozenset()
@@ -78,7 +82,7 @@ class CycleState:
         #: True while a native pod group is tried as a whole (1.36, ``schedule_one_podgroup``).
         self.pod_group_cycle = False
         #: Where the time of this cycle went; the runtime writes it.
-        self.timings = Timings()
+        self.timings = timings if timings is not None else Timings()
 
     def write(self, key: str, value: object) -> None:
         self._data[key] = value

@@ -105,7 +105,7 @@ class Nominator(Protocol):
 
     def nominated_node_for_pod(self, pod: Pod) -> str: ...
 
-    def nominated_nodes(self) -> Iterable[str]:
+    def nominated_nodes(self) -> Collection[str]:
         """Names of the nodes that have nominated pods."""
 
 

@@ -348,20 +348,20 @@ class NodeTable(NodeInfos):
         self._note_change(row)
 
     def _refresh_sums(self, row: int, info: NodeInfo) -> None:
-        for name in info.requested:
+        requested = info.requested
+        for name in requested:
             if name not in self.resource_columns:
                 self._add_resource(name)
-        requested = info.requested
         self.column_requested[row] = [requested.get(name, 0) for name in self.resource_names]
         self.column_nonzero[row, 0] = info.nonzero_cpu
         self.column_nonzero[row, 1] = info.nonzero_memory
         self.column_pods[row] = len(info.pods)
         has = bool(info.pods_with_affinity)
-        if has is not bool(self.column_affinity[row]):
+        if has is not self.column_affinity.item(row):
             self.column_affinity[row] = has
             self.nodes_with_affinity += 1 if has else -1
         has = bool(info.pods_with_required_anti_affinity)
-        if has is not bool(self.column_required_anti_affinity[row]):
+        if has is not self.column_required_anti_affinity.item(row):
             self.column_required_anti_affinity[row] = has
             self.nodes_with_required_anti_affinity += 1 if has else -1
         if info.pvc_ref_counts != self._claims_seen[row]:

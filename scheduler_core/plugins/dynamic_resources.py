@@ -69,6 +69,7 @@ class DynamicResources(
     """Args (DynamicResourcesArgs): ``filterTimeout`` and ``bindingTimeout``, checked and unused."""
 
     name = "DynamicResources"
+    reads_pods_on_node = False
 
     def is_node_local(self, pod: Pod) -> bool:
         return not pod.resource_claims

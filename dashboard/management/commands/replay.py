@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
@@ -68,15 +69,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         config = _config(options["config"])
-        trace = _trace(options["nodes"], options["pods"])
         try:
-            replay = replay_of_trace(
-                trace,
-                config,
-                seed=options["seed"],
-                retry=options["retry"],
-                speed=options["speed"],
-            )
+            with _kept_for_good():
+                replay = replay_of_trace(
+                    _trace(options["nodes"], options["pods"]),
+                    config,
+                    seed=options["seed"],
+                    retry=options["retry"],
+                    speed=options["speed"],
+                )
             with self._output(options["output"]) as file:
                 result = self._run(replay)
                 if file is not None:
@@ -85,6 +86,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         to = self.stderr if options["output"] == STDOUT else self.stdout
         to.write(summary(result))
+        gc.unfreeze()
         if options["output"] not in (None, STDOUT):
             to.write(f"placements         {options['output']}")
 
@@ -111,6 +113,17 @@ class Command(BaseCommand):
             except OSError as error:
                 reason = error.strerror or error
                 raise CommandError(f"{name} cannot be written: {reason}") from error
+
+
+@contextmanager
+def _kept_for_good() -> Iterator[None]:
+    """What is made here is there to the end: the garbage collector does not look for any of it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def speed(text: str) -> float:

@@ -104,8 +104,10 @@ class BackoffQueue:
 
     def pop_completed(self) -> list[QueuedPodInfo]:
         """Every pod whose backoff is over, rejected ones first."""
+        answer: list[QueuedPodInfo] = []
+        if not self._rejected and not self._failed:
+            return answer
         now = _floor(self._clock.now())
-        answer = []
         for heap in (self._rejected, self._failed):
             while (info := heap.peek()) is not None and _end(info) < now:
                 heap.pop()

@@ -123,14 +123,9 @@ class SchedulingQueue:
     def depths(self, waiting: int = 0) -> QueueDepths:
         """How many pods are in each place. ``waiting`` at Permit is not the queue's to know."""
         gated = self._unschedulable.gated_count
-        return QueueDepths(
-            active=len(self._active),
-            backoff=len(self._backoff),
-            unschedulable=len(self._unschedulable) - gated,
-            gated=gated,
-            in_flight=len(self._active.in_flight),
-            waiting=waiting,
-        )
+        held = len(self._unschedulable) - gated
+        in_flight = len(self._active.in_flight)
+        return QueueDepths(len(self._active), len(self._backoff), held, gated, in_flight, waiting)
 
     def list_pods(self) -> QueueListing:
         """Every pod: activeQ and backoffQ as they would be popped, the others longest first."""
@@ -189,9 +184,10 @@ class SchedulingQueue:
 
         When activeQ is empty a rejected pod is taken from backoffQ before its time.
         """
+        in_flight = self._active.in_flight
         while (info := self._active.pop() or self._pop_backoff()) is not None:
             self.version += 1
-            if info.pod.uid not in self._active.in_flight:
+            if info.pod.uid not in in_flight:
                 self._begin_attempt(info)
                 return info
             log.error("pod %s is being scheduled already; its second entry is dropped", info.key)

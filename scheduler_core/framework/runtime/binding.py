@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from time import perf_counter
 from typing import TypeVar
 
@@ -27,9 +28,7 @@ def run_reserve(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: Pod, node_name: str
 ) -> Status:
     """Reserve in order, up to the first failure. The caller runs Unreserve for all of them then."""
-    return _in_order(
-        "Reserve", plugins, state, lambda plugin: plugin.reserve(state, pod, node_name)
-    )
+    return _in_order("Reserve", plugins, attrgetter("reserve"), state, pod, node_name)
 
 
 def run_unreserve(
@@ -110,22 +109,20 @@ def _pre_flight(
 def run_pre_bind(
     plugins: Sequence[PreBindPlugin], state: CycleState, pod: Pod, node_name: str
 ) -> Status:
-    return _in_order(
-        "PreBind", plugins, state, lambda plugin: plugin.pre_bind(state, pod, node_name)
-    )
+    return _in_order("PreBind", plugins, attrgetter("pre_bind"), state, pod, node_name)
 
 
 def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_name: str) -> Status:
     """The first Bind plugin that does not Skip decides."""
-    started = perf_counter()
+    started = now = perf_counter()
     outcome = SKIP
     for plugin in plugins:
-        begin = perf_counter()
         try:
             status = returned(plugin.bind(state, pod, node_name))
         except Exception as exc:
             status = error(exc, plugin.name)
-        state.timings.add_plugin("Bind", plugin.name, perf_counter() - begin)
+        begin, now = now, perf_counter()
+        state.timings.add_plugin("Bind", plugin.name, now - begin)
         if not status.is_success:
             state.timings.statuses["Bind", plugin.name] = status.code.label
         if status.is_skip:
@@ -134,7 +131,7 @@ def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_na
         if not status.is_success and not status.is_rejected:
             outcome = error(f'running Bind plugin "{plugin.name}": {status.message}', plugin.name)
         break
-    state.timings.add_point("Bind", perf_counter() - started)
+    state.timings.add_point("Bind", now - started)
     if outcome.is_skip:
         outcome = error("no Bind plugin took the pod")
     if not outcome.is_success:
@@ -159,18 +156,23 @@ P = TypeVar("P", bound=Plugin)
 
 
 def _in_order(
-    point: str, plugins: Sequence[P], state: CycleState, call: Callable[[P], Status]
+    point: str,
+    plugins: Sequence[P],
+    method: Callable[[P], Callable[[CycleState, Pod, str], Status]],
+    state: CycleState,
+    pod: Pod,
+    node_name: str,
 ) -> Status:
-    started = perf_counter()
+    started = now = perf_counter()
     outcome = SUCCESS
     for plugin in plugins:
-        begin = perf_counter()
         try:
-            status = returned(call(plugin))
+            status = returned(method(plugin)(state, pod, node_name))
         except Exception as exc:
             status = error(exc, plugin.name)
-        state.timings.add_plugin(point, plugin.name, perf_counter() - begin)
-        if status.is_success:
+        begin, now = now, perf_counter()
+        state.timings.add_plugin(point, plugin.name, now - begin)
+        if status is SUCCESS or status.is_success:
             continue
         state.timings.statuses[point, plugin.name] = status.code.label
         outcome = status.with_plugin(plugin.name)
@@ -179,7 +181,7 @@ def _in_order(
                 f'running {point} plugin "{plugin.name}": {status.message}', plugin.name
             )
         break
-    state.timings.add_point(point, perf_counter() - started)
+    state.timings.add_point(point, now - started)
     if not outcome.is_success:
         state.timings.statuses[point, ""] = outcome.code.label
     return outcome

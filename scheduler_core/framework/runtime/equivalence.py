@@ -38,11 +38,13 @@ from scheduler_core.framework.nodes import NodeInfos, NodeTable
 from scheduler_core.framework.runtime import filtering
 from scheduler_core.framework.runtime.patched_scores import Feasible, PatchedScores, Unusable
 from scheduler_core.framework.runtime.scoring import ScoreColumns, pre_score_one
-from scheduler_core.framework.status import Status
+from scheduler_core.framework.status import SUCCESS, Code, Status
 
 __all__ = ["EquivalenceCache", "Evaluation"]
 
 Rows = NDArray[np.intp]
+#: Extension point and plugin, as times are kept.
+Key = tuple[str, str]
 PluginT = TypeVar("PluginT", bound=Plugin)
 
 #: Classes of one profile that are kept; the least recently used goes first.
@@ -71,7 +73,7 @@ class Profile(Protocol):
     def run_pre_filter(self, state: CycleState, pod: Pod) -> filtering.PreFilterOutcome: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Evaluation:
     """What Filter and Score say of all n nodes for one pod.
 
@@ -128,7 +130,7 @@ class EquivalenceCache:
 
     def _has_nominations(self) -> bool:
         """Pods nominated to nodes are counted in by a second pass of the filters."""
-        return next(iter(self._profile.nominator.nominated_nodes()), None) is not None
+        return bool(self._profile.nominator.nominated_nodes())
 
     def _evaluate(
         self, known: _Class | None, state: CycleState, pod: Pod, score_single_node: bool
@@ -167,12 +169,13 @@ def _is_worth_a_patch(rows: Collection[int], nodes: int) -> bool:
 class _Segment:
     """Consecutive Filter plugins that are node-local, or one that is not, and what they said."""
 
-    __slots__ = ("is_local", "plugins", "readers", "statuses")
+    __slots__ = ("is_local", "keys", "plugins", "readers", "statuses")
 
     def __init__(self, plugins: Sequence[FilterPlugin], is_local: bool) -> None:
         self.plugins = plugins
         #: Those whose answer can change when pods come to a node, or go.
         self.readers = tuple(plugin for plugin in plugins if plugin.reads_pods_on_node)
+        self.keys = tuple(("Filter", plugin.name) for plugin in self.readers)
         self.is_local = is_local
         self.statuses = NodeStatuses(0)
 
@@ -193,9 +196,9 @@ class _Segment:
         nodes: NodeTable,
         rows: Collection[int],
         only_pods_changed: bool,
+        started: float,
     ) -> None:
-        """Ask about some nodes, in the plain form."""
-        started = perf_counter()
+        """Ask about some nodes, in the plain form; it is ``started`` now."""
         before = self.statuses.ids
         found: dict[int, Status] = {}
         for row in rows:
@@ -203,7 +206,7 @@ class _Segment:
             passed = only_pods_changed and before[row] == 0
             plugins = self.readers if passed else self.plugins
             status = filtering.run_filter_one(plugins, state, pod, nodes[row])
-            if status.is_success:
+            if status is SUCCESS or status.is_success:
                 if before[row]:
                     found[row] = status
             elif status.is_rejected:
@@ -212,9 +215,9 @@ class _Segment:
                 raise Unusable
         if found:
             self.statuses = self.statuses.patched(found)
-        share = (perf_counter() - started) / (len(self.readers) or 1)
-        for plugin in self.readers:
-            state.timings.add_plugin("Filter", plugin.name, share)
+        share = (perf_counter() - started) / (len(self.keys) or 1)
+        for key in self.keys:
+            state.timings.add(key, share)
 
 
 def _timed_filter(
@@ -238,13 +241,14 @@ class _Class:
         self._contents: dict[str, object] = {}
         self._skip_filter: frozenset[str] = frozenset()
         self._skip_score: frozenset[str] = frozenset()
-        self._asked_pre_filters = _not_local(profile.pre_filter_plugins, pod)
-        self._asked_pre_scores = _not_local(profile.pre_score_plugins, pod)
+        self._asked_pre_filters = _not_local("PreFilter", profile.pre_filter_plugins, pod)
+        self._asked_pre_scores = _not_local("PreScore", profile.pre_score_plugins, pod)
         self._segments: tuple[_Segment, ...] = ()
-        self._merged_from: tuple[NodeStatuses, ...] = ()
+        self._merged_from: list[NodeStatuses] = []
         self._statuses = NodeStatuses(0)
         self._mask = np.empty(0, dtype=bool)
         self._feasible: Rows = np.empty(0, dtype=np.intp)
+        self._feasible_nodes: Feasible | None = None
         self._scores: PatchedScores | None = None
 
     # -- the first time ----------------------------------------------------------------------------
@@ -267,8 +271,9 @@ class _Class:
         for segment in self._segments:
             segment.ask(state, pod, nodes)
         self._merge(len(nodes))
-        state.timings.add_point("Filter", perf_counter() - started)
-        return self._answer(state, pod, nodes, (), score_single_node, False)
+        now = perf_counter()
+        state.timings.add_point("Filter", now - started)
+        return self._answer(state, pod, nodes, (), score_single_node, False, now)
 
     # -- the next times ----------------------------------------------------------------------------
 
@@ -290,34 +295,34 @@ class _Class:
         state.refill(self._contents)
         state.skip_filter_plugins = self._skip_filter
         state.skip_score_plugins = self._skip_score
-        self._pre_filter(state, pod, nodes)
-        started = perf_counter()
+        started = now = self._pre_filter(state, pod, nodes)
         for segment in self._segments:
             if not segment.is_local:
                 segment.ask(state, pod, nodes)
             elif rows:
-                segment.patch(state, pod, nodes, rows, only_pods_changed)
+                segment.patch(state, pod, nodes, rows, only_pods_changed, now)
+            now = perf_counter()
         self._merge(len(nodes))
-        state.timings.add_point("Filter", perf_counter() - started)
-        return self._answer(state, pod, nodes, rows, score_single_node, only_pods_changed)
+        state.timings.add_point("Filter", now - started)
+        return self._answer(state, pod, nodes, rows, score_single_node, only_pods_changed, now)
 
-    def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> None:
-        started = perf_counter()
-        for plugin in self._asked_pre_filters:
-            begin = perf_counter()
+    def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> float:
+        """Ask those that are not node-local; the time at the end."""
+        started = now = perf_counter()
+        for plugin, key in self._asked_pre_filters:
             result, status = filtering.pre_filter_one(plugin, state, pod, nodes)
-            state.timings.add_plugin("PreFilter", plugin.name, perf_counter() - begin)
-            if status.is_skip is not (plugin.name in self._skip_filter):
-                raise Unusable
-            if not status.is_success and not status.is_skip:
+            begin, now = now, perf_counter()
+            state.timings.add(key, now - begin)
+            if status.code is not (Code.SKIP if plugin.name in self._skip_filter else Code.SUCCESS):
                 raise Unusable
             if result is not None and result.node_names is not None:
                 raise Unusable
-        state.timings.add_point("PreFilter", perf_counter() - started)
+        state.timings.add_point("PreFilter", now - started)
+        return now
 
     def _merge(self, size: int) -> None:
         """Per node the first failure in the order of the plugins."""
-        parts = tuple(segment.statuses for segment in self._segments)
+        parts = [segment.statuses for segment in self._segments]
         if self._merged_from and all(map(is_, parts, self._merged_from)):
             return
         self._merged_from = parts
@@ -336,6 +341,7 @@ class _Class:
         if len(mask) != len(self._mask) or (mask != self._mask).any():
             self._mask = mask
             self._feasible = mask.nonzero()[0]
+            self._feasible_nodes = None
 
     def _answer(
         self,
@@ -345,6 +351,7 @@ class _Class:
         rows: Collection[int],
         score_single_node: bool,
         only_pods_changed: bool,
+        now: float,
     ) -> Evaluation:
         count = len(self._feasible)
         if not count or (count == 1 and not score_single_node):
@@ -352,7 +359,7 @@ class _Class:
             self._scores = None
             self._contents = state.contents()
             return Evaluation(self._statuses, self._feasible, None)
-        columns = self._score(state, pod, nodes, rows, only_pods_changed)
+        columns = self._score(state, pod, nodes, rows, only_pods_changed, now)
         return Evaluation(self._statuses, self._feasible, columns)
 
     # -- scores ------------------------------------------------------------------------------------
@@ -364,17 +371,23 @@ class _Class:
         nodes: NodeTable,
         rows: Collection[int],
         only_pods_changed: bool,
+        now: float,
     ) -> ScoreColumns:
-        everywhere = len(self._feasible) == len(nodes)
-        feasible = Feasible(
-            nodes if everywhere else nodes.subset(self._feasible),
-            None if everywhere else self._mask,
-        )
+        feasible = self._feasible_nodes
+        if feasible is None:
+            everywhere = len(self._feasible) == len(nodes)
+            feasible = self._feasible_nodes = Feasible(
+                nodes if everywhere else nodes.subset(self._feasible),
+                None if everywhere else self._mask,
+            )
         scores = self._scores
-        plugins = self._profile.pre_score_plugins if scores is None else self._asked_pre_scores
-        self._pre_score(plugins, state, pod, feasible.nodes, first=scores is None)
-        started = perf_counter()
-        local = self._locally_feasible(len(nodes))
+        if scores is None:
+            every = self._profile.pre_score_plugins
+            asked = tuple((plugin, ("PreScore", plugin.name)) for plugin in every)
+        else:
+            asked = self._asked_pre_scores
+        started = self._pre_score(asked, state, pod, feasible.nodes, now, first=scores is None)
+        local = self._locally_feasible()
         if scores is None:
             active = [
                 (plugin, weight)
@@ -384,37 +397,43 @@ class _Class:
             scores = PatchedScores(active, pod)
             columns = scores.build(state, pod, nodes, feasible, local)
         else:
-            columns = scores.patch(state, pod, nodes, feasible, local, rows, only_pods_changed)
+            columns = scores.patch(
+                state, pod, nodes, feasible, local, rows, only_pods_changed, started
+            )
         self._scores = scores
         state.timings.add_point("Score", perf_counter() - started)
         return columns
 
     def _pre_score(
         self,
-        plugins: Sequence[PreScorePlugin],
+        plugins: Sequence[tuple[PreScorePlugin, Key]],
         state: CycleState,
         pod: Pod,
         feasible: NodeInfos,
+        started: float,
         first: bool,
-    ) -> None:
-        started = perf_counter()
-        skipped: set[str] = set()
-        for plugin in plugins:
-            begin = perf_counter()
+    ) -> float:
+        """It is ``started`` now; the time at the end."""
+        now = started
+        skipped: list[str] = []
+        for plugin, key in plugins:
             status = pre_score_one(plugin, state, pod, feasible)
-            state.timings.add_plugin("PreScore", plugin.name, perf_counter() - begin)
-            if status.is_skip:
-                skipped.add(plugin.name)
+            begin, now = now, perf_counter()
+            state.timings.add(key, now - begin)
+            skips = status.code is Code.SKIP
+            if skips:
+                skipped.append(plugin.name)
             elif not status.is_success:
                 raise Unusable
-            if not first and status.is_skip is not (plugin.name in self._skip_score):
+            if not first and skips is not (plugin.name in self._skip_score):
                 raise Unusable
         if first:
             self._skip_score = state.skip_score_plugins = frozenset(skipped)
             self._contents = state.contents()
-        state.timings.add_point("PreScore", perf_counter() - started)
+        state.timings.add_point("PreScore", now - started)
+        return now
 
-    def _locally_feasible(self, size: int) -> NDArray[np.bool_] | None:
+    def _locally_feasible(self) -> NDArray[np.bool_] | None:
         """bool, shape (n,): nodes that node-local filters pass; None: all of them."""
         mask: NDArray[np.bool_] | None = None
         for segment in self._segments:
@@ -425,8 +444,9 @@ class _Class:
         return mask
 
 
-def _not_local(plugins: Sequence[PluginT], pod: Pod) -> tuple[PluginT, ...]:
-    return tuple(plugin for plugin in plugins if not plugin.is_node_local(pod))
+def _not_local(point: str, plugins: Sequence[PluginT], pod: Pod) -> tuple[tuple[PluginT, Key], ...]:
+    asked = (plugin for plugin in plugins if not plugin.is_node_local(pod))
+    return tuple((plugin, (point, plugin.name)) for plugin in asked)
 
 
 def _segments(

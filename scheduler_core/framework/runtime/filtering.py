@@ -169,7 +169,7 @@ def run_filter_one(
             status = returned(plugin.filter(state, pod, node_info))
         except Exception as exc:
             return _filter_error(plugin, exc)
-        if status.is_success:
+        if status is SUCCESS or status.is_success:
             continue
         if not status.is_rejected:
             return _unexpected(plugin, status)

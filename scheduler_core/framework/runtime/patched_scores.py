@@ -28,7 +28,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 MANY_ROWS = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Feasible:
     """The nodes that passed all filters; ``mask``: bool, shape (n,), None where all n did."""
 
@@ -47,10 +47,11 @@ class _Scorer:
     not it is feasible just now, so that nodes may come back without being scored anew.
     """
 
-    __slots__ = ("is_local", "is_raw", "plugin", "raw", "weight")
+    __slots__ = ("is_local", "is_raw", "key", "plugin", "raw", "weight")
 
     def __init__(self, plugin: ScorePlugin, weight: int, pod: Pod) -> None:
         self.plugin = plugin
+        self.key = ("Score", plugin.name)
         self.weight = weight
         self.is_local = plugin.is_node_local(pod)
         #: NormalizeScore is the default, which hands the raw scores on.
@@ -59,7 +60,6 @@ class _Scorer:
 
     def ask(self, state: CycleState, pod: Pod, nodes: NodeInfos, size: int) -> None:
         """Score ``nodes``, some or all of the ``size`` nodes of the snapshot."""
-        begin = perf_counter()
         try:
             values = self.plugin.score_nodes(state, pod, nodes)
         except Exception as exc:
@@ -69,7 +69,6 @@ class _Scorer:
         else:
             self.raw = np.zeros(size, dtype=np.int64)
             self.raw[nodes.rows] = values
-        state.timings.add_plugin("Score", self.plugin.name, perf_counter() - begin)
 
     def ask_rows(
         self,
@@ -80,14 +79,13 @@ class _Scorer:
         passed: Bool | None,
     ) -> list[int]:
         """Score single nodes in the plain form; the rows whose score is another one now."""
-        begin = perf_counter()
         plugin, raw = self.plugin, self.raw
         changed: list[int] = []
         try:
             for row in rows:
                 is_in = passed is None or passed[row]
                 value = plugin.score(state, pod, nodes[row]) if is_in else 0
-                if value != raw[row]:
+                if value != raw.item(row):
                     if not changed:
                         raw = raw.copy()
                     raw[row] = value
@@ -95,7 +93,6 @@ class _Scorer:
         except Exception as exc:
             raise Unusable from exc
         self.raw = raw
-        state.timings.add_plugin("Score", self.plugin.name, perf_counter() - begin)
         return changed
 
     def normalized(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Int64:
@@ -148,8 +145,11 @@ class PatchedScores:
         """
         size = len(nodes)
         everywhere = nodes if passed is None else nodes.subset(np.flatnonzero(passed))
+        now = perf_counter()
         for scorer in self._scorers:
             scorer.ask(state, pod, everywhere if scorer.is_local else feasible.nodes, size)
+            begin, now = now, perf_counter()
+            state.timings.add(scorer.key, now - begin)
         self._passed = passed
         self._renew(state, pod, feasible, size)
         return self._columns()
@@ -163,8 +163,10 @@ class PatchedScores:
         passed: Bool | None,
         rows: Collection[int],
         only_pods_changed: bool,
+        now: float,
     ) -> ScoreColumns:
-        """Ask node-local plugins about ``rows``, the others about all feasible nodes.
+        """Ask node-local plugins about ``rows``, the others about all feasible nodes; it is
+        ``now``.
 
         ``only_pods_changed``: of the nodes ``rows`` their Node objects are what they were.
 
@@ -180,10 +182,12 @@ class PatchedScores:
                 scorer.ask(state, pod, feasible.nodes, size)
             elif rows and (hits := scorer.ask_rows(state, pod, nodes, rows, passed)):
                 changed[i] = hits
+            begin, now = now, perf_counter()
+            state.timings.add(scorer.key, now - begin)
         moved = _difference(feasible.mask, self._mask)
         if len(moved) > MANY_ROWS:
             self._renew(state, pod, feasible, size)
-        elif len(moved) or changed or self._has_wide:
+        elif changed or len(moved) or self._has_wide:
             self._patch(state, pod, feasible, changed, moved.tolist(), size)
         return self._columns()
 
@@ -221,8 +225,8 @@ class PatchedScores:
             if scorer.is_raw and scorer.is_local:
                 for row in changed.get(i, ()):
                     if mask is None or mask[row]:
-                        value = _in_range(int(scorer.raw[row]))
-                        total[row] += scorer.weight * (value - int(normalized[i, row]))
+                        value = _in_range(scorer.raw.item(row))
+                        total[row] += scorer.weight * (value - normalized.item(i, row))
                         normalized[i, row] = value
             elif not scorer.is_local or moved or i in changed:
                 fresh = np.full(size, -1, dtype=np.int8)

@@ -19,6 +19,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.status import SUCCESS, Status, error, returned
+from scheduler_core.frozen import frozen_record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +49,7 @@ class NodePluginScores:
         return int(self.normalized[row, column] * self.weights[row])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_record
 class ScoreColumns:
     """Scores of all n nodes of a snapshot by p plugins, feasible or not.
 

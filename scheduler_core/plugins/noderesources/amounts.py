@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
@@ -11,18 +12,18 @@ from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.nodes import Int64, NodeInfos
 
 __all__ = [
-    "allocatable",
     "allocatable_column",
     "counts_for_scoring",
     "nonzero_requested",
     "nonzero_requested_column",
+    "offered_amount",
     "requested_column",
 ]
 
 
-def allocatable(info: NodeInfo, resource: str) -> int:
-    """What a node offers; ``pods`` is no resource here."""
-    return 0 if resource == PODS else info.allocatable.get(resource, 0)
+def offered_amount(offers: Mapping[str, int], resource: str) -> int:
+    """What a node with these ``NodeInfo.allocatable`` offers; ``pods`` is no resource here."""
+    return 0 if resource == PODS else offers.get(resource, 0)
 
 
 def nonzero_requested(info: NodeInfo, resource: str) -> int:

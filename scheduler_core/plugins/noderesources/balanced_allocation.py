@@ -25,9 +25,9 @@ from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.nodes import NodeInfos
 from scheduler_core.framework.status import SKIP, SUCCESS, Status
 from scheduler_core.plugins.noderesources.amounts import (
-    allocatable,
     allocatable_column,
     counts_for_scoring,
+    offered_amount,
     requested_column,
 )
 
@@ -74,14 +74,17 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
             balanced = self._balanced(own)
         before: list[float] = []
         after: list[float] = []
-        requested = node_info.requested
+        offers, requested = node_info.allocatable, node_info.requested
         for name, amount in balanced:
-            offered = allocatable(node_info, name)
+            offered = offered_amount(offers, name)
             if offered == 0:
                 continue
             used = requested.get(name, 0)
-            before.append(min(1.0, float(used) / float(offered)))
-            after.append(min(1.0, float(used + amount) / float(offered)))
+            total = float(offered)
+            share = float(used) / total
+            before.append(share if share < 1.0 else 1.0)
+            share = float(used + amount) / total
+            after.append(share if share < 1.0 else 1.0)
         return _HALF + (_HALF + _balance(after) - _balance(before)) // 2
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> Scores:

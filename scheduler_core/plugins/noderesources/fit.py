@@ -11,6 +11,7 @@ from scheduler_core.api import (
     CPU,
     EPHEMERAL_STORAGE,
     MEMORY,
+    PODS,
     Node,
     Pod,
     assigned_requests,
@@ -42,15 +43,15 @@ from scheduler_core.framework.status import SUCCESS, Status, unresolvable, unsch
 from scheduler_core.framework.types import PreFilterResult
 from scheduler_core.plugins.helpers.hints import held_a_node, is_own_pod, queue_if
 from scheduler_core.plugins.noderesources.amounts import (
-    allocatable,
     allocatable_column,
     counts_for_scoring,
     nonzero_requested,
     nonzero_requested_column,
+    offered_amount,
     requested_column,
 )
 from scheduler_core.plugins.noderesources.fit_args import read_fit_args
-from scheduler_core.plugins.noderesources.scorers import Share, ShareColumn
+from scheduler_core.plugins.noderesources.scorers import ShareColumn
 
 __all__ = ["NodeResourcesFit"]
 
@@ -98,15 +99,15 @@ class NodeResourcesFit(
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         reasons: list[str] = []
         hopeless = False
-        if len(node_info.pods) + 1 > node_info.allowed_pod_number:
+        offers, requested = node_info.allocatable, node_info.requested
+        if len(node_info.pods) + 1 > offers.get(PODS, 0):
             reasons.append(TOO_MANY_PODS)
-        requested = node_info.requested
         for resource, amount in state.get(_PRE_FILTER) or self._checked_requests(pod):
-            offered = allocatable(node_info, resource)
+            offered = offered_amount(offers, resource)
             if amount > offered - requested.get(resource, 0):
                 reasons.append(f"Insufficient {resource}")
                 hopeless = hopeless or amount > offered
-        return _rejection(reasons, hopeless)
+        return _rejection(reasons, hopeless) if reasons else SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeInfos) -> NodeStatuses:
         shortages: list[tuple[str, Bool]] = []
@@ -147,10 +148,11 @@ class NodeResourcesFit(
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        offers = node_info.allocatable
         shares = [
-            Share(weight, nonzero_requested(node_info, name) + amount, offered)
+            (weight, nonzero_requested(node_info, name) + amount, offered)
             for name, weight, amount in state.get(_PRE_SCORE) or self._scored_requests(pod)
-            if (offered := allocatable(node_info, name)) > 0
+            if (offered := offered_amount(offers, name)) > 0
         ]
         return self._args.scorer.score(shares)
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,12 +26,8 @@ __all__ = [
 ]
 
 
-class Share(NamedTuple):
-    """One resource of one node: ``requested`` includes the pod; ``capacity`` > 0."""
-
-    weight: int
-    requested: int
-    capacity: int
+#: One resource of one node: weight, what is requested with the pod, capacity (> 0).
+Share = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,13 +127,12 @@ class RequestedToCapacityRatio(ResourceScorer):
 
     def score(self, shares: Sequence[Share]) -> int:
         total = weights = 0
-        for share in shares:
-            over = share.requested > share.capacity
-            percent = 100 if over else share.requested * 100 // share.capacity
+        for weight, requested, capacity in shares:
+            percent = 100 if requested > capacity else requested * 100 // capacity
             height = self.at(percent)
             if height > 0:
-                total += height * share.weight
-                weights += share.weight
+                total += height * weight
+                weights += weight
         return int(total / weights + 0.5) if weights else 0
 
     def scores(self, columns: Sequence[ShareColumn], size: int) -> Int64:
