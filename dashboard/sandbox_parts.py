@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduler_core.clock import RealClock
+from scheduler_core.cluster.controllers import CONTROLLERS, ControllerManager
 from scheduler_core.cluster.driver import Driver
 from scheduler_core.cluster.ephemeral_claims import EphemeralClaimController
 from scheduler_core.cluster.kubelet import SandboxKubelet
@@ -13,16 +14,19 @@ from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import ScaledClock
 from scheduler_core.cluster.volume_controller import VolumeController
 
-__all__ = ["CONTROLLERS", "start_controllers"]
+__all__ = ["start_controllers"]
 
 #: each is made with (cluster, wake=...) and has tick, next_deadline and stop
-CONTROLLERS = (SandboxKubelet, PodGroupController, EphemeralClaimController, VolumeController)
+_PARTS = (SandboxKubelet, PodGroupController, EphemeralClaimController, VolumeController)
 
 
 def start_controllers(cluster: SandboxCluster) -> Callable[[], None]:
     """Start them in real time; returns what stops them."""
     driver = Driver(ScaledClock(RealClock(), 1.0, None), may_jump=lambda: False)
-    parts = [make(cluster, wake=driver.wake) for make in CONTROLLERS]
+    parts = [
+        ControllerManager(cluster, CONTROLLERS, wake=driver.wake),
+        *(make(cluster, wake=driver.wake) for make in _PARTS),
+    ]
     driver.start(parts)
 
     def stop() -> None:

@@ -70,6 +70,49 @@ SCALARS = {
 }
 
 
+#: fields whose description kube-apiserver gives to columns of tables
+DESCRIBED = [
+    "CSIDriverSpec.attachRequired",
+    "CSIDriverSpec.podInfoOnMount",
+    "CSIDriverSpec.storageCapacity",
+    "CoreEvent.lastTimestamp",
+    "DeploymentSpec.selector",
+    "DeploymentStatus.availableReplicas",
+    "DeploymentStatus.updatedReplicas",
+    "JobStatus.startTime",
+    "NodeStatus.addresses",
+    "NodeSystemInfo.containerRuntimeVersion",
+    "NodeSystemInfo.kernelVersion",
+    "NodeSystemInfo.kubeletVersion",
+    "NodeSystemInfo.osImage",
+    "ObjectMeta.creationTimestamp",
+    "ObjectMeta.name",
+    "PersistentVolumeClaimSpec.volumeName",
+    "PodSpec.nodeName",
+    "PodSpec.readinessGates",
+    "PodStatus.nominatedNodeName",
+    "PodStatus.podIP",
+    "PriorityClass.globalDefault",
+    "PriorityClass.preemptionPolicy",
+    "PriorityClass.value",
+    "ReplicaSetSpec.replicas",
+    "ReplicaSetSpec.selector",
+    "ReplicaSetStatus.readyReplicas",
+    "ReplicaSetStatus.replicas",
+    "ServiceSpec.clusterIP",
+    "ServiceSpec.externalIPs",
+    "ServiceSpec.ports",
+    "ServiceSpec.selector",
+    "ServiceSpec.type",
+    "StorageClass.allowVolumeExpansion",
+    "StorageClass.provisioner",
+    "StorageClass.reclaimPolicy",
+    "StorageClass.volumeBindingMode",
+    "VolumeAttachmentSpec.attacher",
+    "VolumeAttachmentSpec.nodeName",
+]
+
+
 def short(model: type) -> str:
     """`V1PodSpec` -> `PodSpec`."""
     return RENAMED.get(model.__name__, re.sub(r"^V1(?=[A-Z])", "", model.__name__))
@@ -107,10 +150,22 @@ def fields_of(model: Any, found: list[type]) -> dict[str, str]:
     }
 
 
+def descriptions_of(name: str, model: Any) -> dict[str, str]:
+    """The descriptions that tables need."""
+    named = zip(model.attribute_map.values(), model.model_fields.values(), strict=True)
+    return {
+        # The models have two blanks where the API has a new paragraph.
+        f"{name}.{key}": field.description.replace("  ", "\n\n")
+        for key, field in named
+        if f"{name}.{key}" in DESCRIBED and field.description
+    }
+
+
 def digest() -> dict[str, Any]:
     """Every type that can be reached from the roots."""
     types_: dict[str, dict[str, str]] = {}
     packages: dict[str, str] = {}
+    described: dict[str, str] = {}
     for package, names in ROOTS.items():
         queue: list[type] = [getattr(models, name) for name in names.split()]
         while queue:
@@ -120,7 +175,8 @@ def digest() -> dict[str, Any]:
                 continue
             packages[name] = package
             types_[name] = fields_of(model, queue)
-    return {"packages": packages, "types": types_}
+            described.update(descriptions_of(name, model))
+    return {"descriptions": dict(sorted(described.items())), "packages": packages, "types": types_}
 
 
 def main() -> int:

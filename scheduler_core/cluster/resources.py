@@ -87,12 +87,17 @@ class Resource:
     @property
     def qualified(self) -> str:
         """The resource in messages: `pods`, `podgroups.scheduling.x-k8s.io`."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{self.plural}.{self._said}" if self._said else self.plural
 
     @property
     def qualified_kind(self) -> str:
         """The kind in messages: `Pod`, `PodGroup.scheduling.x-k8s.io`."""
-        return f"{self.written}.{self.group}" if self.group else self.written
+        return f"{self.written}.{self._said}" if self._said else self.written
+
+    @property
+    def _said(self) -> str:
+        # Events are of the core group whenever the server speaks of them.
+        return "" if self.kind == "Event" else self.group
 
 
 #: kind -> Resource

@@ -263,10 +263,11 @@ def _replace(
     if version and version != current["metadata"]["resourceVersion"]:
         raise stale(resource, name)
     new = _admissible(resource, current, obj, subresource)
-    faults = [] if subresource else update_faults(resource, current, new)
+    faults = resource.validate(new)
+    if not subresource:
+        faults += update_faults(resource, current, new)
     if faults:
         raise invalid(resource, name, faults)
-    _validate(resource, new)
     if hooks.replaced is not None:
         new = hooks.replaced(current, new)
     if new == current:

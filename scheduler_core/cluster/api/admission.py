@@ -12,10 +12,12 @@ from typing import Final
 
 from scheduler_core.ports import Json
 
+from ..errors import invalid
 from ..resources import Resource
 from ..store import Transaction
 from . import schema
 from .catalog import Served
+from .event_rules import event_faults
 
 __all__ = ["admit_created", "complete"]
 
@@ -30,7 +32,11 @@ def complete(served: Served, obj: Json) -> None:
 
 
 def admit_created(served: Served, tx: Transaction, resource: Resource, obj: Json) -> None:
-    """Called with each new object, after its defaults."""
+    """Called with each new object, after its defaults.
+
+    Raises:
+        ApiError: 422, for what is demanded of those alone that come in here.
+    """
     if resource.has_status and "status" not in obj and not served.custom:
         empty = schema.zero(served.struct).get("status")
         if empty is not None:
@@ -38,6 +44,10 @@ def admit_created(served: Served, tx: Transaction, resource: Resource, obj: Json
     if resource.kind == "CustomResourceDefinition":
         versions = obj["spec"].get("versions") or []
         obj["status"]["storedVersions"] = [v.get("name") for v in versions if v.get("storage")]
+    elif resource.kind == "Event":
+        faults = event_faults(obj, core=not served.group)
+        if faults:
+            raise invalid(resource, str(obj["metadata"].get("name") or ""), faults)
     elif resource.kind == "Node":
         _taint(obj)
     elif resource.kind == "Service":

@@ -263,11 +263,10 @@ def _as_json(entry: _Entry) -> Json:
         "manager": entry.manager,
         "operation": entry.operation,
         "apiVersion": entry.api_version,
+        **({"time": entry.time} if entry.time else {}),
         "fieldsType": "FieldsV1",
         "fieldsV1": entry.fields,
     }
-    if entry.time:
-        found["time"] = entry.time
     if entry.subresource:
         found["subresource"] = entry.subresource
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -17,13 +17,14 @@ from .versions import as_served
 
 __all__ = ["in_media", "one", "partial", "several", "table_of"]
 
-_IDENTITY = ("kind", "apiVersion")
+_IDENTITY: Final = ("kind", "apiVersion")
+_NO_WRAP: Final = 1 << 30
 
 
 def in_media(format_: Format, body: Any, status: int = 200) -> Answer:
     """A JSON body in the media type asked for."""
     if format_.media == YAML:
-        return Answer(status, yaml.dump(body, Dumper=_Dumper, sort_keys=True), YAML)
+        return Answer(status, yaml.dump(body, Dumper=_Dumper, width=_NO_WRAP), YAML)
     return Answer(status, body, JSON)
 
 

@@ -15,6 +15,7 @@ from ..store import Transaction
 from . import bodies
 from .decode import Decoder, Undecodable
 from .json_patch import BadPatch, PatchRefused, json_patch
+from .label_text import selector_text
 from .managers import Author, recorded
 from .messages import JSON
 from .negotiation import Format, media_type
@@ -139,24 +140,3 @@ def _scale_of(obj: Json) -> Json:
     if selector:
         found["status"]["selector"] = selector
     return found
-
-
-def selector_text(selector: Any) -> str:
-    """A label selector as it is written in a list request."""
-    if not isinstance(selector, dict):
-        return ""
-    if "matchLabels" not in selector and "matchExpressions" not in selector:
-        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    labels = selector.get("matchLabels") or {}
-    terms = [f"{key}={value}" for key, value in sorted(labels.items())]
-    for rule in selector.get("matchExpressions") or []:
-        key, values = rule.get("key", ""), ",".join(sorted(rule.get("values") or []))
-        terms.append(
-            {
-                "In": f"{key} in ({values})",
-                "NotIn": f"{key} notin ({values})",
-                "Exists": key,
-                "DoesNotExist": f"!{key}",
-            }.get(str(rule.get("operator")), "")
-        )
-    return ",".join(sorted(filter(None, terms)))

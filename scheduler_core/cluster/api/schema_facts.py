@@ -11,6 +11,7 @@ __all__ = [
     "ALWAYS",
     "ATOMIC_MAPS",
     "ATOMIC_TYPES",
+    "GO_ORDER",
     "INT64",
     "KEY_DEFAULTS",
     "LIST_KEYS",
@@ -294,6 +295,37 @@ NULLS: Final = _names("""
     DeploymentSpec.selector ReplicaSetSpec.selector StatefulSetSpec.selector
     CustomResourceValidation.openAPIV3Schema
 """)
+
+#: the order in which the server's own encoder writes the fields of a struct
+GO_ORDER: Final = {
+    name: tuple(fields.split())
+    for name, fields in {
+        "ObjectMeta": (
+            "name generateName namespace selfLink uid resourceVersion generation creationTimestamp "
+            "deletionTimestamp deletionGracePeriodSeconds labels annotations ownerReferences "
+            "finalizers managedFields"
+        ),
+        "ManagedFieldsEntry": ("manager operation apiVersion time fieldsType fieldsV1 subresource"),
+        "NodeCondition": ("type status lastHeartbeatTime lastTransitionTime reason message"),
+        "NodeSystemInfo": (
+            "machineID systemUUID bootID kernelVersion osImage containerRuntimeVersion "
+            "kubeletVersion kubeProxyVersion operatingSystem architecture"
+        ),
+        "NodeStatus": (
+            "capacity allocatable phase conditions addresses daemonEndpoints nodeInfo images "
+            "volumesInUse volumesAttached config"
+        ),
+        "PodCondition": (
+            "type observedGeneration status lastProbeTime lastTransitionTime reason message"
+        ),
+        "PodStatus": (
+            "observedGeneration phase conditions message reason nominatedNodeName hostIP hostIPs "
+            "podIP podIPs startTime initContainerStatuses containerStatuses qosClass"
+        ),
+        "Taint": "key value effect timeAdded",
+        "Toleration": "key operator value effect tolerationSeconds",
+    }.items()
+}
 
 #: types that the client's models do not have in the version that is served
 OWN_TYPES: Final[dict[str, dict[str, str]]] = {

@@ -21,6 +21,7 @@ from . import bodies, schema
 from .admission import admit_created, complete
 from .catalog import Served
 from .decode import Decoder, Undecodable
+from .go_order import as_the_server_writes
 from .json_patch import BadPatch, PatchRefused, json_patch
 from .managers import Author, applied, recorded
 from .messages import JSON, Answer, Request
@@ -120,14 +121,13 @@ def _create(
     """`managed`: the managedFields, where they are known already."""
     served = target.served
     complete(served, obj)
-    given = _tolerations(obj)
+    given = dict(obj["spec"]) if isinstance(obj.get("spec"), dict) else None
 
     def created(stored: Json) -> None:
         if managed is not None:
             stored["metadata"]["managedFields"] = managed
             return
-        # What admission adds, defaulting has added already: nobody manages that.
-        seen = _with_tolerations(as_served(served, stored), given)
+        seen = _before_admission(as_served(served, stored), given)
         entries = recorded(
             served.struct, _empty(served), seen, _author(target, options), tx.timestamp, ()
         )
@@ -138,15 +138,19 @@ def _create(
     return verbs.create(tx, served.resource, as_stored(served, obj), hooks)
 
 
-def _tolerations(obj: Json) -> Any:
-    return (obj.get("spec") or {}).get("tolerations") if obj.get("kind") == "Pod" else None
+#: what the store fills in with the defaults, and the real server only afterwards
+_ADMITTED: Final = {"Pod": "tolerations", "Namespace": "finalizers"}
 
 
-def _with_tolerations(obj: Json, given: Any) -> Json:
-    if obj.get("kind") != "Pod":
+def _before_admission(obj: Json, given: Any) -> Json:
+    """Nobody manages what admission adds. `given`: the spec as it was sent."""
+    field = _ADMITTED.get(str(obj.get("kind")))
+    if field is None or not isinstance(given, dict):
         return obj
-    spec = {key: value for key, value in obj["spec"].items() if key != "tolerations"}
-    return {**obj, "spec": {**spec, "tolerations": given} if given else spec}
+    spec = {key: value for key, value in obj["spec"].items() if key != field}
+    if field in given:
+        spec[field] = given[field]
+    return {**obj, "spec": spec}
 
 
 def _author(target: Target, options: WriteOptions) -> Author:
@@ -382,33 +386,18 @@ def _patched(served: Served, current: Json, change: _Change, body: Any) -> tuple
     try:
         obj = decoder.object(served.struct, made)
     except Undecodable as error:
-        raise _unreadable(made, str(error)) from error
+        raise _unreadable(served, made, body, str(error)) from error
     for field in ("kind", "apiVersion"):
         if obj.get(field) != current.get(field):
             bodies.check_kind(served, obj)
     return obj, decoder.unknown
 
 
-def _unreadable(made: Json, problem: str) -> ApiError:
-    text = json.dumps(_ordered(made), separators=(",", ":"), ensure_ascii=False)
+def _unreadable(served: Served, made: Json, body: Any, problem: str) -> ApiError:
+    ordered = as_the_server_writes(served.struct, made, body if isinstance(body, dict) else {})
+    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
     shown = f"Invalid value: {json.dumps(text, ensure_ascii=False)}: {problem}"
     return ApiError(422, "Invalid", f' "" is invalid: patch: {shown}', [("patch", shown)])
-
-
-_METADATA_ORDER: Final = (
-    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
-    "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations",
-    "ownerReferences", "finalizers", "managedFields",
-)  # fmt: skip
-
-
-def _ordered(made: Json) -> Json:
-    """In the order of fields that the server's own encoder has."""
-    head: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
-    metadata = made.get("metadata") or {}
-    rest = {key: made[key] for key in made if key not in ("apiVersion", "kind", "metadata")}
-    ranked = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
-    return {**head, "metadata": ranked, **rest}
 
 
 def _same_object(target: Target, current: Json, obj: Json) -> None:
