@@ -95,7 +95,7 @@ class ExtenderReport:
         return "\n".join([*lines, f"peak memory   {self.peak_rss:.0f} MiB"])
 
 
-def measure(options: ExtenderOptions, progress: Callable[[], None]) -> ExtenderReport:
+def measure(options: ExtenderOptions, progress: Callable[[], object]) -> ExtenderReport:
     """Time every kind of call; ``progress`` is called after each."""
     cluster, nodes = _cluster(options.nodes)
     with _serving(cluster) as address:
