@@ -1,4 +1,4 @@
-"""Reads what a client sent: JSON or YAML, of the kind that the path asks for."""
+"""Reads what a client sent: JSON, YAML or protobuf, of the kind that the path asks for."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from .catalog import BUILT_IN, Served
 from .decode import Decoder, Undecodable
 from .messages import JSON, YAML, Request
 from .negotiation import media_type
+from .protobuf import PROTOBUF, BadProtobuf, decode_envelope, decode_message
+from .schema import struct
 from .status import generic
 
 __all__ = ["decoded", "parsed", "read_object", "refuse_unknown"]
@@ -58,7 +60,20 @@ def parsed(body: bytes, media: str) -> Any:
             return clone(yaml.load(body, Loader=_Loader))  # noqa: S506 - a safe loader
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             raise Unparsable(f"error converting YAML to JSON: yaml: {error}") from error
+    if media == PROTOBUF:
+        return _from_protobuf(body)
     raise generic(415, _UNKNOWN_FORMAT, "UnsupportedMediaType")
+
+
+def _from_protobuf(body: bytes) -> Json:
+    try:
+        version, kind, raw = decode_envelope(body)
+        of = struct("CoreEvent" if (version, kind) == ("v1", "Event") else kind)
+        return {"apiVersion": version, "kind": kind, **decode_message(of, raw)}
+    except KeyError as error:
+        raise Unparsable(f"no kind {error} is read from protobuf") from error
+    except BadProtobuf as error:
+        raise Unparsable(f"protobuf: {error}") from error
 
 
 def _go_words(body: bytes, error: Exception) -> str:

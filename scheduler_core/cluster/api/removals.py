@@ -18,6 +18,7 @@ from .messages import JSON, YAML
 from .negotiation import Format, media_type
 from .options import DeleteOptions, delete_options
 from .present import in_media, several
+from .protobuf import PROTOBUF
 from .status import success
 from .versions import as_served
 from .writes import Answered, Target, rehearsed
@@ -37,7 +38,9 @@ def options_of(target: Target) -> DeleteOptions:
     if request.body.strip():
         media = media_type(request.headers.get("content-type", ""))
         try:
-            found: Any = bodies.parsed(request.body, media if media in (JSON, YAML) else JSON)
+            found: Any = bodies.parsed(
+                request.body, media if media in (JSON, YAML, PROTOBUF) else JSON
+            )
         except bodies.Unparsable as error:
             raise bad_request(str(error)) from error
         if not isinstance(found, dict):
