@@ -7,6 +7,7 @@ more; ``--fault-seed 17`` runs one again. See docs/design/011.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 
@@ -77,3 +78,18 @@ def _live(lived: Round, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def _command(seed: int) -> str:
     return f"seed {seed}: pytest tests/faults/test_rounds.py --fault-seed {seed}"
+
+
+def test_a_seed_is_lived_the_same_again(
+    people: list[User], database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody could look for the reason of a violation."""
+    stories = []
+    for _ in range(2):
+        lived = Round(3, target=TARGETS[3])
+        lived.run(monkeypatch)
+        text = timeline(database, lived.cluster_id, lived.run_id, NOON)
+        # Rows are numbered on from round to round.
+        lines = sorted(re.sub(r"(wait|word) \d+", r"\1", text).splitlines())
+        stories.append((lived.faults.log, lived.answers, lines))
+    assert stories[0] == stories[1]
