@@ -6,6 +6,7 @@ import logging
 import random as standard_random
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol
 
@@ -47,6 +48,8 @@ LIVE_PODS: Final[Mapping[str, str]] = MappingProxyType(
 _REQUESTS, _WATCHES, _LEASE = 48, 32, 1
 #: seconds that events may still be written at the end
 _EVENTS_AT_END: Final = 2.0
+#: for people who wait for an answer
+_AT_ONCE: Final = Patience(timeout=10.0, budget=0.0)
 
 
 class Endpoint(Protocol):
@@ -131,18 +134,24 @@ class KubeCluster:
         return self
 
     def version(self) -> str:
-        """The server's, as v1.36.0; also a way to see whether it can be reached.
+        """The server's, as v1.36.0; also a way to see at once whether it can be reached.
 
         Raises:
             ApiError
         """
-        return str(self._api.get("/version").get("gitVersion") or "unknown")
+        api = replace(self._api, patience=_AT_ONCE)
+        return str(api.get("/version").get("gitVersion") or "unknown")
 
     @property
     def troubles(self) -> Mapping[str, str]:
         """Kind -> what keeps its watch from hearing, of those that do not."""
         with self._lock:
             return dict(self._troubles)
+
+    @property
+    def events_dropped(self) -> int:
+        """Events that were not written because too many waited."""
+        return self._events.dropped
 
     def elect(
         self,

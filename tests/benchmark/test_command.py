@@ -93,6 +93,16 @@ def test_a_file_of_one_s_own_and_a_profile_of_it(tmp_path):
             id="for core",
         ),
         pytest.param(
+            ("cluster", "--workload", "spread"),
+            "--workload is nothing for benchmark cluster",
+            id="cluster has one workload",
+        ),
+        pytest.param(
+            ("core", "--kubeconfig", "x"),
+            "--kubeconfig is nothing for benchmark core",
+            id="for cluster",
+        ),
+        pytest.param(
             ("core", "--profile", "/nowhere/at/all", *SMALL),
             "/nowhere/at/all cannot be written: No such file or directory",
             id="no profile",
@@ -103,17 +113,6 @@ def test_what_cannot_be_done_is_one_line(arguments, message):
     with pytest.raises(CommandError) as refused:
         benchmark(*arguments)
     assert str(refused.value) == message
-
-
-@pytest.mark.parametrize("what", ["cluster", "extender"])
-def test_what_is_not_there_yet_says_so(what):
-    done = as_typed(what)
-
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.splitlines() == [
-        f"CommandError: benchmark {what} is not there yet: it comes with real clusters"
-    ]
 
 
 @pytest.mark.parametrize(

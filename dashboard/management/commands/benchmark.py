@@ -5,7 +5,7 @@ from __future__ import annotations
 import cProfile
 import json
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,13 @@ from scheduler_core.benchmark.workload_file import (
     load_workload_file,
 )
 
-#: Benchmarks that are announced and not there yet.
-LATER = ("cluster", "extender")
-NOT_THERE = 2
-#: What only one of the benchmarks understands.
-CORE_ONLY = ("workload", "file", "pods", "existing_pods", "runs", "plain", "profile", "flame")
-PIPELINE_ONLY = ("rate", "backlog", "run_seconds", "pages", "seconds", "database", "redis")
+#: What each of the benchmarks understands, beside what all do.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "core": ("workload", "file", "pods", "existing_pods", "runs", "plain", "profile", "flame"),
+    "pipeline": ("rate", "backlog", "run_seconds", "pages", "seconds", "database", "redis"),
+    "cluster": ("pods", "kubeconfig", "qps", "threads"),
+    "extender": ("calls",),
+}
 
 EXAMPLES = """
 examples:
@@ -41,11 +42,17 @@ examples:
   manage.py benchmark pipeline --seconds 60 --pages 20
   manage.py benchmark pipeline --rate 0 --backlog 80000
   manage.py benchmark pipeline --rate 200 --database postgres://... --redis redis://...
+  manage.py benchmark cluster --nodes 1000 --pods 2000
+  manage.py benchmark cluster --kubeconfig ~/.kube/config --nodes 100 --pods 1000
+  manage.py benchmark extender
 
 core      drives the scheduling loop with the whole default profile, every node evaluated, and
           reads each cycle's record; without database, broker and API server.
 pipeline  starts the whole product (broker, web, workers, beat) in a folder of its own, with a
           sandbox into which pods stream and with open pages, and looks at it from outside.
+cluster   a scheduler on an API server over HTTP, from end to end: a sandbox in a process of its
+          own, or any server to play with (nodes and pods are made there, and taken away).
+extender  calls of another scheduler to this one, over HTTP, by node names and with whole nodes.
 
 docs/performance.md has the figures, and the format of workload files.
 """
@@ -67,25 +74,27 @@ class Command(BaseCommand):
         parser.add_argument(
             "what",
             nargs="?",
-            metavar="core|pipeline",
-            choices=("core", "pipeline", *LATER),
+            metavar="core|pipeline|cluster|extender",
+            choices=tuple(OPTIONS),
             default="core",
             help="what is measured (%(default)s)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
-            "--nodes", type=number(1), metavar="N", help="(as the workload says; pipeline: 1000)"
+            "--nodes",
+            type=number(1),
+            metavar="N",
+            help="(as the workload says; the others: 1000)",
         )
         _add_core(parser.add_argument_group("core"))
         _add_pipeline(parser.add_argument_group("pipeline"))
+        _add_cluster(parser.add_argument_group("cluster"))
+        _add_extender(parser.add_argument_group("extender"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         what = options["what"]
-        if what in LATER:
-            text = f"benchmark {what} is not there yet: it comes with real clusters"
-            raise CommandError(text, returncode=NOT_THERE)
         _refuse_others(what, options)
-        report = _core(options) if what == "core" else _pipeline(options)
+        report = MEASURE[what](options)
         self.stdout.write(json.dumps(report.as_json()) if options["json"] else report.as_table())
 
 
@@ -98,7 +107,9 @@ def _add_core(group: Any) -> None:
         help=f"one of {', '.join(builtin_workloads())} (basic)",
     )
     which.add_argument("--file", type=Path, metavar="PATH", help="a workload file of your own")
-    group.add_argument("--pods", type=number(1), metavar="P", help="(as the workload says)")
+    group.add_argument(
+        "--pods", type=number(1), metavar="P", help="(as the workload says; cluster: 2000)"
+    )
     group.add_argument(
         "--existing-pods",
         type=number(0),
@@ -137,9 +148,25 @@ def _add_pipeline(group: Any) -> None:
     group.add_argument("--redis", metavar="URL", help="a Redis (the embedded broker)")
 
 
+def _add_cluster(group: Any) -> None:
+    group.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="a server to play with (a sandbox)"
+    )
+    group.add_argument(
+        "--qps", type=number(1), metavar="N", help="requests a second, and at once (5000)"
+    )
+    group.add_argument(
+        "--threads", type=number(1), metavar="N", help="bindings under way at once (32)"
+    )
+
+
+def _add_extender(group: Any) -> None:
+    group.add_argument("--calls", type=number(1), metavar="N", help="of each kind (50)")
+
+
 def _refuse_others(what: str, options: dict[str, Any]) -> None:
-    for name in PIPELINE_ONLY if what == "core" else CORE_ONLY:
-        if options[name] is not None:
+    for name in dict.fromkeys(name for names in OPTIONS.values() for name in names):
+        if name not in OPTIONS[what] and options[name] is not None:
             raise CommandError(f"--{name.replace('_', '-')} is nothing for benchmark {what}")
 
 
@@ -219,6 +246,48 @@ def _pipeline(options: dict[str, Any]) -> Any:
             return pipeline.measure(wanted, advance)
         except (site.BenchmarkFailed, CannotListenError, ChildKeepsFailingError) as error:
             raise CommandError(str(error)) from error
+
+
+# -- cluster ---------------------------------------------------------------------------------------
+
+
+def _cluster(options: dict[str, Any]) -> Any:
+    from dashboard.benchmark import kube, site
+
+    names = ("nodes", *OPTIONS["cluster"])
+    given = {name: options[name] for name in names if options[name] is not None}
+    wanted = kube.ClusterOptions(**given)
+    with tqdm(total=wanted.pods, unit="pod", desc="cluster", disable=None, leave=False) as bar:
+        try:
+            return kube.measure(wanted, lambda done: _advance(bar, done))
+        except site.BenchmarkFailed as error:
+            raise CommandError(str(error)) from error
+
+
+def _advance(bar: Any, done: int) -> None:
+    bar.update(done - bar.n)
+
+
+# -- extender --------------------------------------------------------------------------------------
+
+
+def _extender(options: dict[str, Any]) -> Any:
+    from dashboard.benchmark import extender
+
+    names = ("nodes", *OPTIONS["extender"])
+    given = {name: options[name] for name in names if options[name] is not None}
+    wanted = extender.ExtenderOptions(**given)
+    total = wanted.all_calls
+    with tqdm(total=total, unit="call", desc="extender", disable=None, leave=False) as bar:
+        return extender.measure(wanted, bar.update)
+
+
+MEASURE: Mapping[str, Callable[[dict[str, Any]], Any]] = {
+    "core": _core,
+    "pipeline": _pipeline,
+    "cluster": _cluster,
+    "extender": _extender,
+}
 
 
 def number(least: int) -> Callable[[str], int]:
