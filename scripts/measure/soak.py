@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -22,14 +23,14 @@ MAPS = 40
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--settle", type=float, default=5.0, help="minutes before the comparison")
+    parser.add_argument("--settle", type=float, default=5.0, help="minutes before it counts")
     parser.add_argument("--every", type=float, default=30.0, help="seconds between two samples")
     parser.add_argument("--load", type=float, default=2000.0, help="decisions per second")
     parser.add_argument("--pages", nargs="+", choices=PATHS, default=list(PATHS))
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Per page: samples ``[minute, MiB, nodes]``, and the growth after the settling minutes.
+    """Per page: samples ``[minute, MiB, nodes]``; what it had after the settling minutes, and last.
 
     Frames are those that the server would send at that load: ten a second with the newest 50
     decisions each, waits that come and end, queues and heatmaps that change.
@@ -145,11 +146,27 @@ class _Feed:
         self.samples.append((round(minute, 2), round(size / 2**20, 2), nodes))
 
     def result(self, settle: float) -> dict[str, Any]:
-        later = [sample for sample in self.samples if sample[0] >= settle]
-        growth = None
-        if len(later) > 1:
-            growth = {
-                "heap_mib": round(later[-1][1] - later[0][1], 2),
-                "nodes": later[-1][2] - later[0][2],
-            }
-        return {"samples": self.samples, "growth": growth, "problems": self.site.problems}
+        return {
+            "samples": self.samples,
+            **growth(self.samples, settle),
+            "problems": self.site.problems,
+        }
+
+
+def growth(samples: list[tuple[float, float, int]], settle: float) -> dict[str, Any]:
+    """Medians of as many minutes after the settling ones, and of the last ones: single samples vary
+    with what the collector has left."""
+    end = samples[-1][0] if samples else 0.0
+    parts = {
+        "settled": [sample for sample in samples if settle <= sample[0] < 2 * settle],
+        "end": [sample for sample in samples if sample[0] > end - settle],
+    }
+    if end < 2 * settle:
+        return {"settled": None, "end": None}
+    return {
+        name: {
+            "heap_mib": round(statistics.median(sample[1] for sample in part), 2),
+            "nodes": round(statistics.median(sample[2] for sample in part)),
+        }
+        for name, part in parts.items()
+    }
