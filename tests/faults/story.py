@@ -210,7 +210,7 @@ class Round:
             self._as_web(self._somebody_decides)
         if self._plot.random() < 0.18:
             self._users_act()
-        if self._plot.random() < 0.02:
+        if self._plot.random() < (0.15 if self.target.endswith("configure") else 0.02):
             self._as_web(self._somebody_configures)
         self._work()
         self.clock.advance(TICK)
@@ -229,7 +229,7 @@ class Round:
         slow = self.rng.random() < 0.5
         self._as_worker(lambda worker: worker.turns() if slow else worker.settle())
         self._look_for_a_situation()
-        if self.rng.random() < 0.03:
+        if self.rng.random() < (0.15 if self.target.endswith("snapshot") else 0.03):
             self._as_worker(lambda worker: worker.save_snapshot())
         if self.worker is not None and self.worker.is_lost:
             self._end_worker()
