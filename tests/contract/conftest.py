@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.sandbox_api.serving import ApiThread, OneSandbox, Sandbox, token_hash
 from scheduler_core.clock import VirtualClock
+from scheduler_core.cluster.api.server import ApiServer
 from scheduler_core.cluster.journal import MemoryJournal
 from scheduler_core.cluster.remote import RemoteSandbox, SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
@@ -21,9 +23,8 @@ from scheduler_core.kube.connect import connect
 from scheduler_core.ports import Cluster
 from tests.contract.real import has_controllers, open_real_cluster
 from tests.contract.support import TestClock, WaitingClock
-from tests.kube.fake import FakeServer, VirtualTiming
-from tests.kube.http_server import TOKEN, HttpServer
 
+TOKEN = "let-me-in"
 START = 1_800_000_000.0
 KUBECONFIG = os.environ.get("KUBESCHED_TEST_KUBECONFIG", "")
 OURS = ("sandbox", "sandbox-with-journal", "remote", "kube")
@@ -65,8 +66,11 @@ def cluster(request: pytest.FixtureRequest, clock: TestClock, tmp_path: Path) ->
 
 
 def _kube(stack: ExitStack, clock: TestClock) -> KubeCluster:
-    assert isinstance(clock, VirtualClock)
-    server = stack.enter_context(HttpServer(FakeServer(VirtualTiming(clock))))
+    """Through the sandbox's own HTTP API, with the official client."""
+    sandbox = stack.enter_context(SandboxCluster(clock))
+    server = ApiThread(OneSandbox(Sandbox(ApiServer(sandbox), token_hash(TOKEN))))
+    server.start()
+    stack.callback(server.stop)
     return KubeCluster(connect(Token(server.url, TOKEN)), qps=-1, clock=clock)
 
 

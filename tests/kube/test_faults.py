@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from dashboard.sandbox_api.serving import ApiThread, OneSandbox, Sandbox, token_hash
 from scheduler_core.clock import RealClock
+from scheduler_core.cluster.api.server import ApiServer
+from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import configuration_from
 from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.kube.access import Token
@@ -28,15 +30,13 @@ from scheduler_core.kube.reflector import WatchOptions
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import WatchEvent
 from scheduler_core.scheduler import Scheduler
-from tests.kube.fake import FakeServer
-from tests.kube.http_server import TOKEN, HttpServer
 from tests.kube.proxy import Deed, FaultyProxy, forward, refusal
 
 Json = dict[str, Any]
+TOKEN = "let-me-in"
 NODES, CPUS = 5, 8
 ALL = NODES * CPUS
 PATIENCE = Patience(timeout=1.0, budget=60.0)
-WATCHES = WatchOptions(silence=2.0, absent=30.0)
 
 
 class Witness:
@@ -76,14 +76,13 @@ class Witness:
 class Worker:
     """A scheduler with a thread of its own, behind the proxy; a candidate if it has an identity."""
 
-    def __init__(self, url: str, identity: str = "", **options: Any) -> None:
+    def __init__(self, url: str, identity: str = "", silence: float = 60.0) -> None:
         self.cluster = KubeCluster(
             connect(Token(url, TOKEN)),
             qps=-1,
             fields=LIVE_PODS,
             patience=PATIENCE,
-            options=WATCHES,
-            **options,
+            options=WatchOptions(silence=silence),
         )
         self.scheduler = Scheduler(
             configuration_from(_config(), in_tree_registry()),
@@ -153,10 +152,12 @@ class World:
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        server = stack.enter_context(HttpServer(FakeServer(history=100_000)))
-        place = urlsplit(server.url)
-        self.server = server
-        self.proxy = stack.enter_context(FaultyProxy((str(place.hostname), place.port or 0)))
+        self.sandbox = stack.enter_context(SandboxCluster(RealClock(), history=100_000))
+        server = ApiThread(OneSandbox(Sandbox(ApiServer(self.sandbox), token_hash(TOKEN))))
+        server.start()
+        stack.callback(server.stop)
+        self.url = server.url
+        self.proxy = stack.enter_context(FaultyProxy(server.address))
         self.direct = stack.enter_context(KubeCluster(connect(Token(server.url, TOKEN)), qps=-1))
         self.room: dict[str, int] = {}
         self.witness = Witness(self.direct, self.room)
@@ -165,15 +166,15 @@ class World:
 
     def add_node(self, name: str, cpus: int) -> None:
         self.room[name] = cpus
-        self.server.sandbox.create("Node", node(name, cpus))
+        self.sandbox.create("Node", node(name, cpus))
 
-    def worker(self, identity: str = "", url: str = "") -> Worker:
-        worker = Worker(url or self.proxy.url, identity)
+    def worker(self, identity: str = "", url: str = "", silence: float = 60.0) -> Worker:
+        worker = Worker(url or self.proxy.url, identity, silence)
         self._stack.callback(worker.close)
         return worker.start()
 
     def add_pods(self, count: int, prefix: str = "p", cpu: str = "1") -> None:
-        with self.server.sandbox.batch("test") as batch:
+        with self.sandbox.batch("test") as batch:
             for index in range(count):
                 batch.create("Pod", pod(f"{prefix}{index}", cpu))
 
@@ -189,7 +190,7 @@ class World:
         assert self.witness.bound == pods
         assert all(len(nodes) == 1 for nodes in self.witness.places.values())
         assert self.witness.overcommitted == []
-        found = self.server.sandbox.list("Pod").items
+        found = self.sandbox.list("Pod").items
         assert all(p["spec"].get("nodeName") for p in found)
 
 
@@ -256,7 +257,7 @@ def test_410_in_mid_watch(world: World) -> None:
     expired = refusal(410, "Expired")
     world.proxy.rule = lambda line: expired if "watch=true" in line else "forward"
     world.proxy.cut_watches()
-    world.server.sandbox.delete("Pod", "default", "a0", grace_period_seconds=0)
+    world.sandbox.delete("Pod", "default", "a0", grace_period_seconds=0)
     world.add_pods(21, "b")
     time.sleep(1.0)
     world.proxy.rule = lambda line: "forward"
@@ -283,7 +284,7 @@ def test_a_server_that_is_away_and_comes_back(world: World) -> None:
 
 def test_a_server_that_stops_answering(world: World) -> None:
     """Also the watches fall silent; connections stay open and nothing comes."""
-    world.worker()
+    world.worker(silence=2.0)
     world.add_pods(20, "a")
     world.wait_for(20)
     world.proxy.rule = lambda line: "silent"
@@ -301,14 +302,14 @@ def test_two_workers_fight_for_the_lease(world: World) -> None:
     first = world.worker("first")
     world.add_pods(10, "a")
     world.wait_for(10)
-    second = world.worker("second", world.server.url)
+    second = world.worker("second", world.url)
     with Watching(first, second) as watching:
         world.proxy.rule = lambda line: "silent" if "/leases/" in line else "forward"
         world.add_pods(ALL - 10, "b")
         watching.wait_until(lambda: second.leads)
         world.wait_for(ALL)
         world.proxy.rule = forward  # the first one is a candidate again, and stays one
-        world.server.sandbox.delete("Pod", "default", "a0", grace_period_seconds=0)
+        world.sandbox.delete("Pod", "default", "a0", grace_period_seconds=0)
         world.add_pods(1, "c")
         world.wait_for(ALL + 1)
         time.sleep(1.0)
