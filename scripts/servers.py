@@ -1,6 +1,6 @@
-"""Install what the full test suite uses beside Python: redis-server, PostgreSQL, Chromium.
+"""Install what the full test suite uses beside Python: redis-server, PostgreSQL, Chromium, kubectl.
 
-Only as root, and only on Debian (all three) or Ubuntu (the servers: its chromium package is a
+Only as root, and only on Debian (all four) or Ubuntu (the servers: its chromium package is a
 snap). Elsewhere nothing is touched, and the tests name at the end what they had to leave out.
 """
 
@@ -26,6 +26,8 @@ def missing_packages(distribution: str) -> list[str]:
         packages.append("postgresql")
     if distribution == "debian" and not any(map(shutil.which, CHROMIUMS)):
         packages += ["chromium", "fonts-liberation"]
+    if distribution == "debian" and not shutil.which(os.environ.get("KUBECTL") or "kubectl"):
+        packages.append("kubernetes-client")
     return packages
 
 

@@ -30,6 +30,7 @@ IMPLIES = {
     "redis_server": "redis",
     "postgres_server": "postgres",
     "chromium": "browser",
+    "kubectl": "kubectl",
     "browser": "browser",
     "context": "browser",
     "page": "browser",
@@ -64,6 +65,7 @@ NEEDS: dict[str, tuple[Callable[[], object], str]] = {
     "redis": (servers.find_redis, "no redis-server or valkey-server on PATH"),
     "postgres": (servers.find_postgres, "no PostgreSQL server programs (initdb, postgres)"),
     "browser": (servers.find_chromium, "no Chromium on PATH"),
+    "kubectl": (servers.find_kubectl, "no kubectl on PATH, and none named by KUBECTL"),
     "traces": (
         lambda: any(_traces().glob("*nodes*.csv")) or None,
         "no trace files in ../shared/traces or KUBESCHED_TRACES",

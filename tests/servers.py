@@ -48,6 +48,11 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, CHROMIUMS)), None)
 
 
+def find_kubectl() -> str | None:
+    """Return the kubectl that KUBECTL names, or the one on PATH."""
+    return shutil.which(os.environ.get("KUBECTL") or "kubectl")
+
+
 def clean_environment(**values: str) -> dict[str, str]:
     """Return this environment without anything that configures the product, plus ``values``."""
     kept = {
