@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -11,7 +13,7 @@ from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import Timings
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime.pre_binds import PreBinds
-from scheduler_core.framework.status import Status, error
+from scheduler_core.framework.status import SUCCESS, Status, error
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import ApiError, Executor
 
@@ -20,10 +22,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class BindingDone:
-    """What a binding thread puts on the scheduler's inbox."""
+    """What is put on the scheduler's inbox when a binding cycle is over.
+
+    Attributes:
+        untold: the pod was bound without a binding thread, and nobody has said so yet (``tell``).
+    """
 
     cycle: PodCycle
     status: Status
+    untold: bool = False
 
 
 class BindingCycle:
@@ -31,6 +38,9 @@ class BindingCycle:
 
     Nothing here touches the scheduler's state: only the plugins, the cluster and the cycle's own
     CycleState, which the scheduling loop has let go of.
+
+    Where only the cluster is to be waited for, and it can tell later (``BindPlugin.begin_bind``),
+    no thread is: the bindings of one moment are then kept together, and a pod costs a quarter.
     """
 
     def __init__(
@@ -44,27 +54,86 @@ class BindingCycle:
         self._post = post
         self._pre_binds = pre_binds
         self._extenders = extenders
+        self._changed = threading.Condition()
+        self._under_way = 0
 
     def start(self, cycle: PodCycle) -> None:
-        """Hand the cycle to the executor."""
+        """Begin; on the scheduler thread."""
         cycle.binding_started = perf_counter()
         cycle.state.timings = cycle.binding_timings = Timings()
-        self._executor.submit(cycle.pod.uid, lambda: self._run(cycle))
+        if self._may_bind_later(cycle):
+            self._executor.submit_quick(cycle.pod.uid, lambda: self._begin(cycle))
+        else:
+            self._executor.submit(cycle.pod.uid, lambda: self._run(cycle, None))
 
-    def _run(self, cycle: PodCycle) -> None:
+    def tell(self, done: BindingDone) -> None:
+        """Say that a pod was bound, where that has not been said yet. On the scheduler thread."""
+        if done.untold and done.status.is_success:
+            self._tell_scheduled(done.cycle)
+
+    def wait(self) -> None:
+        """Until no binding is under way that the executor does not know of."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way == 0)
+
+    # -- without a thread ------------------------------------------------------------------------
+
+    def _may_bind_later(self, cycle: PodCycle) -> bool:
+        framework = cycle.framework
+        return not framework.post_bind_plugins and not self._extenders.binds(cycle.pod)
+
+    def _begin(self, cycle: PodCycle) -> None:
+        framework, state, pod, node = cycle.framework, cycle.state, cycle.assumed, cycle.node_name
+        assert pod is not None
         try:
-            status = self._bind(cycle)
+            status, working = framework.run_pre_bind_pre_flight(state, pod, node)
+            future = None
+            if status.is_success and not working:
+                future = framework.bind_plugins[0].begin_bind(state, pod, node)
+        except Exception as exc:  # noqa: BLE001 - as in _run
+            status, working, future = error(f"binding raised {exc!r}"), [], None
+        if not status.is_success:
+            self._post(BindingDone(cycle, status))
+        elif future is None:
+            self._executor.submit(pod.uid, lambda: self._run(cycle, working))
+        else:
+            with self._changed:
+                self._under_way += 1
+            future.add_done_callback(lambda done: self._bound(cycle, done))
+
+    def _bound(self, cycle: PodCycle, done: Future[None]) -> None:
+        timings, plugin = cycle.state.timings, cycle.framework.bind_plugins[0].name
+        seconds = perf_counter() - cycle.binding_started
+        timings.add_plugin("Bind", plugin, seconds)
+        timings.add_point("Bind", seconds)
+        failure = done.exception()
+        status = SUCCESS
+        if failure is not None:
+            status = error(f'running Bind plugin "{plugin}": {failure}', plugin)
+        self._post(BindingDone(cycle, status, untold=True))
+        with self._changed:
+            self._under_way -= 1
+            if not self._under_way:
+                self._changed.notify_all()
+
+    # -- on a binding thread ---------------------------------------------------------------------
+
+    def _run(self, cycle: PodCycle, working: list[PreBindPlugin] | None) -> None:
+        try:
+            status = self._bind(cycle, working)
         except Exception as exc:  # noqa: BLE001 - a bug: the pod must not be lost for it
             status = error(f"binding raised {exc!r}")
         self._post(BindingDone(cycle, status))
 
-    def _bind(self, cycle: PodCycle) -> Status:
+    def _bind(self, cycle: PodCycle, working: list[PreBindPlugin] | None) -> Status:
+        """``working``: who has work to do at PreBind; None: to be asked."""
         framework, state, pod, node = cycle.framework, cycle.state, cycle.assumed, cycle.node_name
         assert pod is not None
         # 1. Who has work to do before the binding?
-        status, working = framework.run_pre_bind_pre_flight(state, pod, node)
-        if not status.is_success:
-            return status
+        if working is None:
+            status, working = framework.run_pre_bind_pre_flight(state, pod, node)
+            if not status.is_success:
+                return status
         if working:
             self._announce(cycle)
             status = self._pre_bind(cycle, working)

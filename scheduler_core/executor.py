@@ -21,6 +21,9 @@ class InlineExecutor:
     def submit(self, key: str, task: Callable[[], None]) -> None:
         _run(task)
 
+    def submit_quick(self, key: str, task: Callable[[], None]) -> None:
+        _run(task)
+
     def shutdown(self, wait: bool = True) -> None:
         return
 
@@ -48,6 +51,15 @@ class KeyedThreadPool:
             if not self._is_shut_down:
                 self._queues[key] = deque([task])
                 self._pool.submit(self._drain, key)
+                return
+        _run(task)
+
+    def submit_quick(self, key: str, task: Callable[[], None]) -> None:
+        """See ``ports.Executor``. Not to be called for one key by several threads at once."""
+        with self._lock:
+            queue = self._queues.get(key)
+            if queue is not None:
+                queue.append(task)
                 return
         _run(task)
 

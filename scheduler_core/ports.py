@@ -8,8 +8,9 @@ and scheduler_core.executor, virtual and inline ones for tests and fast replays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from scheduler_core.records import (
     BindingRecord,
@@ -196,6 +197,18 @@ class Cluster(Protocol):
         """Record an events.k8s.io/v1 event; best effort, never raises for a full store."""
 
 
+@runtime_checkable
+class AsyncBinder(Protocol):
+    """A Cluster in this process, which takes many bindings without a thread that waits for each.
+
+    Its ``emit_event`` does not wait either.
+    """
+
+    def begin_binding(self, namespace: str, name: str, uid: str, node: str) -> Future[None]:
+        """As ``Cluster.bind``, but returns at once: what it would raise is in the future. Callbacks
+        of the future may run on any thread; they must be quick and not write to the cluster."""
+
+
 class Observer(Protocol):
     """What a scheduler tells. Called on the scheduler thread: return at once.
 
@@ -262,6 +275,10 @@ class Executor(Protocol):
     def submit(self, key: str, task: Callable[[], None]) -> None:
         """Run ``task`` some time; tasks with the same key run one after another, in order. A task
         must not raise."""
+
+    def submit_quick(self, key: str, task: Callable[[], None]) -> None:
+        """As ``submit``, for a task that does not wait for anything: where nothing of its key is
+        under way it runs at once, on the caller's thread."""
 
     def shutdown(self, wait: bool = True) -> None: ...
 

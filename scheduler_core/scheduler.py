@@ -309,6 +309,7 @@ class Scheduler:
         self._subscriptions.clear()
         self._services.is_stopping = True
         self._executor.shutdown(wait=True)
+        self._binding.wait()
         self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
@@ -599,6 +600,7 @@ class Scheduler:
 
     def _finish_binding(self, done: BindingDone) -> None:
         cycle, status = done.cycle, done.status
+        self._binding.tell(done)
         if not status.is_success:
             self._scheduling.undo(cycle, status)
         self.waiting_room.binding_finished(cycle, status)

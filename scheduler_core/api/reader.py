@@ -215,9 +215,13 @@ def parse_time(text: str) -> float:
 
 def format_time(seconds: float, *, micro: bool = False) -> str:
     """Seconds since 1970 as Kubernetes writes them: whole seconds, or microseconds on request."""
-    if micro:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return _format_second(math.floor(seconds))
+    whole = math.floor(seconds)
+    if not micro:
+        return _format_second(whole)
+    micros = round((seconds - whole) * 1e6)
+    if micros == 1_000_000:
+        whole, micros = whole + 1, 0
+    return f"{_format_second(whole)[:-1]}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=4096)  # one text for all that happens within a second

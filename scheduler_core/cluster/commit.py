@@ -26,10 +26,10 @@ BATCH_WRITES = 1000
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """The writes of one request, and who waits for them."""
+class _Batch:
+    """Writes that are kept together, and the future that all wait for who made them."""
 
-    writes: Sequence[Write]
+    writes: list[Write] = field(default_factory=list)
     done: Future[None] = field(default_factory=Future)
 
 
@@ -59,7 +59,8 @@ class GroupCommit:
         self._failed = failed
         self._pace = pace
         self._changed = threading.Condition(lock)
-        self._waiting: deque[_Waiting] = deque()
+        #: not handed over yet; only the last one still gathers
+        self._waiting: deque[_Batch] = deque()
         self._last: Future[None] | None = None
         self._closed = False
         self._last_fault = ""
@@ -68,11 +69,14 @@ class GroupCommit:
 
     def add(self, writes: Sequence[Write]) -> Future[None]:
         """Queue a request's writes; the future tells when they are kept. With the lock held."""
-        waiting = _Waiting(writes)
-        self._waiting.append(waiting)
-        self._last = waiting.done
-        self._changed.notify()
-        return waiting.done
+        batch = self._waiting[-1] if self._waiting else None
+        if batch is None or len(batch.writes) + len(writes) > BATCH_WRITES:
+            batch = _Batch()
+            self._waiting.append(batch)
+            self._last = batch.done
+            self._changed.notify()
+        batch.writes += writes
+        return batch.done
 
     @property
     def last(self) -> Future[None] | None:
@@ -113,31 +117,20 @@ class GroupCommit:
             began = time.monotonic()
             self._commit(self._take())
 
-    def _take(self) -> list[_Waiting]:
-        batch: list[_Waiting] = []
-        size = 0
+    def _take(self) -> _Batch:
         with self._changed:
-            while self._waiting:
-                fits = size + len(self._waiting[0].writes) <= BATCH_WRITES
-                if batch and not fits:
-                    break
-                waiting = self._waiting.popleft()
-                batch.append(waiting)
-                size += len(waiting.writes)
-        return batch
+            return self._waiting.popleft()
 
-    def _commit(self, batch: Sequence[_Waiting]) -> None:
-        writes = [write for waiting in batch for write in waiting.writes]
+    def _commit(self, batch: _Batch) -> None:
         try:
-            self._journal.append(writes)
+            self._journal.append(batch.writes)
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-            self._tell(error, len(writes))
+            self._tell(error, len(batch.writes))
             self._refuse(batch, unavailable(f"the sandbox cannot keep its writes: {error}"))
             return
         self._last_fault = ""
-        self._committed(writes)
-        for waiting in batch:
-            waiting.done.set_result(None)
+        self._committed(batch.writes)
+        batch.done.set_result(None)
 
     def _tell(self, error: Exception, writes: int) -> None:
         """With its traceback once; the same again while it lasts in one line."""
@@ -146,10 +139,10 @@ class GroupCommit:
         log.error(words, writes, fault, exc_info=fault != self._last_fault)
         self._last_fault = fault
 
-    def _refuse(self, batch: Sequence[_Waiting], error: ApiError) -> None:
+    def _refuse(self, batch: _Batch, error: ApiError) -> None:
         with self._changed:
             # What was accepted meanwhile was judged against writes that are no more.
-            refused = [*batch, *self._waiting]
+            refused = [batch, *self._waiting]
             self._waiting.clear()
             self._last = None
             self._failed()

@@ -315,10 +315,7 @@ def _container_status(container: Json, state: Json, ready: bool) -> Json:
 
 
 def _set_status(view: ActingView, pod: Json, status: Json) -> None:
-    patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
-    _quietly(
-        lambda: view.patch("Pod", namespace_of(pod), name_of(pod), patch, subresource="status")
-    )
+    _quietly(lambda: view.put_pod_status(namespace_of(pod), name_of(pod), uid_of(pod), status))
 
 
 def _remove(view: ActingView, pod: Json) -> None:

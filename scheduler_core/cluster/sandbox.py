@@ -199,6 +199,12 @@ class SandboxCluster(Requests):
             return self._store.snapshot(self.clock.now())
 
     @property
+    def object_count(self) -> int:
+        """How many objects are kept."""
+        with self._lock:
+            return sum(len(self._store.objects(kind)) for kind in self._store.kinds)
+
+    @property
     def resource_version(self) -> int:
         """Of the latest write that is kept."""
         with self._lock:
@@ -423,12 +429,20 @@ class ActingView(Requests):
     def list_watch(self, kind: str, sink: Callable[[WatchEvent], None]) -> Subscription:
         return self._cluster.list_watch(kind, sink)
 
+    def begin_binding(self, namespace: str, name: str, uid: str, node: str) -> Future[None]:
+        """See `SandboxCluster.bind_async`."""
+        return self._cluster.bind_async(namespace, name, uid, node, self.actor)
+
+    def put_pod_status(self, namespace: str, name: str, uid: str, fields: Json) -> None:
+        """For parts of the sandbox: fields of a status that need not be checked or copied."""
+        self._request(lambda tx: pod_verbs.put_status(tx, namespace, name, uid, fields))
+
     def _request(self, work: Callable[[Transaction], T]) -> T:
         result, kept = self._cluster.submit(self.actor, work)
         if self._waiting is None:
             self._cluster.wait(kept)
-        elif not kept.done():
-            self._waiting.append(kept)
+        elif not kept.done() and (not self._waiting or self._waiting[-1] is not kept):
+            self._waiting.append(kept)  # a batch of the journal has one future for all
         return result
 
     def _emit(self, emission: Emission) -> None:

@@ -21,6 +21,9 @@ _PARTS: Final = 8192
 _LONGEST: Final = 4096
 #: of these nothing is alike but what is small
 _UNLIKE: Final = frozenset(("Event",))
+#: types that have parts
+_WHOLE: Final = (dict, list)
+_NOTHING: Final[Json] = {}
 
 
 class Sharing:
@@ -32,20 +35,23 @@ class Sharing:
     def __init__(self, parts: int = _PARTS) -> None:
         self._parts: Interned[Any] = Interned(parts, _LONGEST)
 
-    def of(self, obj: Json) -> Json:
+    def of(self, obj: Json, before: Json = _NOTHING) -> Json:
         """`obj` itself, whose parts are replaced by equal ones; from now on nobody may change them.
 
-        What is each object's own (the object, its metadata) stays a dict of its own.
+        What is each object's own (the object, its metadata) stays a dict of its own. Parts that it
+        has from `before`, which went through here, need not be looked at.
         """
         if obj.get("kind") in _UNLIKE:
             return obj
-        for key, part in obj.items():
-            if key == "metadata":
-                for name, entry in part.items():
-                    part[name] = self._part(entry)
-            else:
-                obj[key] = self._part(part)
+        if "metadata" in obj:
+            self._parts_of(obj["metadata"], before.get("metadata", _NOTHING))
+        self._parts_of(obj, before, but="metadata")
         return obj
+
+    def _parts_of(self, parts: Json, before: Json, but: str = "") -> None:
+        for key, part in parts.items():
+            if type(part) in _WHOLE and key != but and before.get(key) is not part:
+                parts[key] = self._part(part)
 
     def _part(self, part: Any) -> Any:
         if type(part) is not dict and type(part) is not list:

@@ -246,9 +246,9 @@ class Transaction:
     def _write(self, verb: Verb, resource: Resource, obj: Json) -> Json:
         version = self._store.next_version + len(self.writes)
         stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
-        if verb not in _NOTHING_NEW:
-            self._store.sharing.of(stored)
         key = key_of(namespace_of(stored), name_of(stored))
+        if verb not in _NOTHING_NEW:
+            self._store.sharing.of(stored, self.get(resource.kind, key) or _ABSENT)
         self.writes.append(
             Write(version, self.now, verb, resource.kind, key, uid_of(stored), self.actor, stored)
         )

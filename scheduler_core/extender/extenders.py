@@ -182,6 +182,10 @@ class Extenders:
 
     # -- bind --------------------------------------------------------------------------------------
 
+    def binds(self, pod: Pod) -> bool:
+        """Whether an extender is to be asked to bind it."""
+        return any(extender.is_interested(pod) for extender in self._binders)
+
     def bind(self, pod: Pod, node: str, timings: Timings) -> Status | None:
         """Have the extender bind that has a bind verb and is interested; None: nobody did, the Bind
         plugins are to do it. Runs on a binding thread."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from random import Random
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
@@ -363,6 +364,15 @@ class BindPlugin(Plugin):
     @abstractmethod
     def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """Runs on a binding thread; may block. Skip: let the next Bind plugin try."""
+
+    def begin_bind(self, state: CycleState, pod: Pod, node_name: str) -> Future[None] | None:
+        """Begin to bind and return at once; None: this pod takes ``bind``.
+
+        Asked of the profile's first Bind plugin, on the scheduler thread, where nothing else of
+        the binding cycle may block. An exception in the future is a binding that failed; there is
+        no Skip any more.
+        """
+        return None
 
 
 class PostBindPlugin(Plugin):

@@ -106,6 +106,8 @@ class SteppedExecutor:
             return
         self._tasks.setdefault(key, []).append(task)
 
+    submit_quick = submit
+
     def waiting(self) -> list[str]:
         """Keys with a task."""
         return list(self._tasks)

@@ -65,6 +65,8 @@ class ManualExecutor:
     def submit(self, key: str, task: Callable[[], None]) -> None:
         self.tasks.append((key, task))
 
+    submit_quick = submit
+
     def run(self) -> None:
         while self.tasks:
             self.tasks.pop(0)[1]()
