@@ -4,13 +4,15 @@
 second that is the worker's whole core. Here a row is a tuple in the order of the named columns,
 as the database takes it: JSON is text, see ``json_text``.
 
-SQLite gets statements of several rows: its driver lets go of the interpreter's lock at each
-statement, and a busy thread takes milliseconds to give it back. PostgreSQL gets one COPY.
+SQLite gets statements of many rows: its driver lets go of the interpreter's lock at each
+statement, and a busy thread takes milliseconds to give it back. They go to the driver as they are,
+because Django reads a statement once more to replace its marks. PostgreSQL gets one COPY.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,9 +25,10 @@ from django.db import connection, models, transaction
 Row = Sequence[Any]
 
 #: Rows in one statement. Few different sizes, so that the driver's statement cache holds them.
-_CHUNKS: Final = (64, 16, 4, 1)
-#: SQLite takes 32,766 parameters in one statement, some builds 999.
-_MOST_PARAMETERS: Final = 32_000
+_CHUNKS: Final = (512, 128, 32, 8, 2, 1)
+#: Parameters in one statement that are not one of the rows' values.
+_OTHER_PARAMETERS: Final = 16
+_PARAMETERS_OF_POSTGRESQL: Final = 65_535
 
 _turn = threading.Lock()
 
@@ -120,10 +123,10 @@ def _without_nul(value: Any) -> Any:
 
 
 def _chunks(rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
-    start = 0
+    start, most = 0, _most_parameters()
     while start < len(rows):
         left = len(rows) - start
-        size = next(n for n in _CHUNKS if n == 1 or (n <= left and n * width <= _MOST_PARAMETERS))
+        size = next(n for n in _CHUNKS if n == 1 or (n <= left and n * width <= most))
         yield rows[start : start + size]
         start += size
 
@@ -163,14 +166,32 @@ def _places(width: int, count: int) -> str:
 
 
 def _execute(statement: str, parameters: Sequence[Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
+    _fetch(statement, parameters)
 
 
 def _fetch(statement: str, parameters: Sequence[Any]) -> list[Any]:
+    """What a statement answers. Its text has no sign of percent but the marks."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return list(cursor.fetchall())
+        if connection.vendor != "sqlite":
+            cursor.execute(statement, parameters)
+            return list(cursor.fetchall()) if cursor.description else []
+        driver = connection.connection
+        with connection.wrap_database_errors:
+            return list(driver.execute(_with_question_marks(statement), parameters).fetchall())
+
+
+@cache
+def _with_question_marks(statement: str) -> str:
+    return statement.replace("%s", "?")
+
+
+def _most_parameters() -> int:
+    """SQLite takes 32,766 parameters in one statement, some builds 999."""
+    if connection.vendor != "sqlite":
+        return _PARAMETERS_OF_POSTGRESQL - _OTHER_PARAMETERS
+    connection.ensure_connection()
+    most: int = connection.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+    return most - _OTHER_PARAMETERS
 
 
 def _copy(table: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:

@@ -86,14 +86,19 @@ class PreparedCycle:
     detail: str
 
 
-def prepare_cycle(record: CycleRecord, dropped: bool) -> PreparedCycle:
-    """Raises:
-    TypeError, ValueError: the record holds what is no fact of a cycle.
+def prepare_cycle(
+    record: CycleRecord, dropped: bool, best: best_nodes.Packed | None = None
+) -> PreparedCycle:
+    """``best``: the best nodes, where they were worked out before.
+
+    Raises:
+        TypeError, ValueError: the record holds what is no fact of a cycle.
     """
-    return PreparedCycle(record, dropped, _detail(record))
+    packed = best_nodes.pack(record) if best is None else best
+    return PreparedCycle(record, dropped, _detail(record, packed))
 
 
-def _detail(record: CycleRecord) -> str:
+def _detail(record: CycleRecord, best: best_nodes.Packed) -> str:
     return bulk.json_text(
         {
             "point_seconds": {
@@ -112,7 +117,7 @@ def _detail(record: CycleRecord) -> str:
                 }
                 for item in record.rejections
             ],
-            "best": best_nodes.pack(record),
+            "best": best,
             "unschedulable_plugins": list(record.unschedulable_plugins),
             "nominated_node": record.nominated_node,
             "victims": list(record.victims),

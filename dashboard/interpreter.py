@@ -9,10 +9,10 @@ from typing import Final
 
 #: Seconds. A thread that comes back from the database waits so long for one that computes; with
 #: the default of 5 ms the recorder got some three turns a second beside a busy scheduler.
-_SWITCH_SECONDS: Final = 0.001
+_SWITCH_SECONDS: Final = 0.005
 #: A sandbox's pods are dicts by the ten thousand, and none of them are part of a cycle: with the
 #: default of 700 new objects, looking for cycles was a quarter of the process's work.
-_GC_THRESHOLDS: Final = (20_000, 20, 50)
+_GC_THRESHOLDS: Final = (100_000, 20, 20)
 
 
 @cache

@@ -47,11 +47,13 @@ from scheduler_core.records import (
 logger = logging.getLogger(__name__)
 
 BATCH_ROWS: Final = 1_000
-#: Matrices stored with one batch: under load, and where few rows wait.
+#: Matrices stored with one batch: where many rows wait, under load, and where few rows wait.
+BUSY_MATRICES: Final = 1
 BATCH_MATRICES: Final = 4
 IDLE_MATRICES: Final = 25
-#: A batch of fewer rows than this is a quiet moment.
+#: A batch of fewer rows than this is a quiet moment, one of more than that is a busy one.
 QUIET_ROWS: Final = 20
+BUSY_ROWS: Final = 100
 BATCH_INTERVAL: Final = 0.05
 #: Bytes of matrices that may wait to be written: half for cycles that simply succeeded, half for
 #: waiting pods and failed attempts, which people look up later. 650 matrices of 1,523 x 6.
@@ -317,7 +319,8 @@ class Recorder(Observer):
     def _next_matrices(self, rows: int) -> list[CycleRecord]:
         self._ordinary.forget(self._last_cycle - settings.KUBESCHED_MATRIX_CYCLES)
         quiet = rows < QUIET_ROWS or self._flushing > 0
-        most = IDLE_MATRICES if quiet else BATCH_MATRICES
+        busy = rows > BUSY_ROWS
+        most = IDLE_MATRICES if quiet else BUSY_MATRICES if busy else BATCH_MATRICES
         wanted = self._wanted.oldest(most)
         return wanted + self._ordinary.newest(most - len(wanted))
 

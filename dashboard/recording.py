@@ -157,7 +157,7 @@ class BatchWriter:
         for told in batch.told:
             if isinstance(told.record, CycleRecord):
                 record = told.record
-                cycles[record.sequence] = columns.prepare_cycle(record, told.dropped)
+                cycles[record.sequence] = columns.prepare_cycle(record, told.dropped, told.best)
         listing = frames.listing_dict(batch.listing) if batch.listing is not None else None
         usage = frames.usage_dict(batch.usage) if batch.usage is not None else None
         states = ((RunListing.Topic.QUEUES, listing), (RunListing.Topic.USAGE, usage))
@@ -288,6 +288,7 @@ class BatchWriter:
         sequences = [item.record.sequence for item in encoded]
         rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=sequences)
         ids = dict(rows.values_list("sequence", "pk"))
+        names = self._ids_of_names(encoded)
         bulk.insert(
             CycleMatrix,
             ("cycle_id", "run_id", "sequence", "pod_uid", "pin", "node_names_id", "blob"),
@@ -298,7 +299,7 @@ class BatchWriter:
                     item.record.sequence,
                     item.record.pod.uid,
                     _pin(item.record, last_failed, waiting).value,
-                    self._names_id(item),
+                    names[item.names],
                     item.blob,
                 )
                 for item in encoded
@@ -331,13 +332,18 @@ class BatchWriter:
         ended = ended.exclude(state__in=WaitingPod.OPEN)
         return frozenset(parked) - frozenset(ended.values_list("cycle", flat=True))
 
-    def _names_id(self, item: _Encoded) -> int:
-        known = self._names_ids.get(item.names)
-        # Lists that no matrix has any more are thrown away: it must still be there.
-        if known is None or not NodeNames.objects.filter(pk=known).exists():
-            known = _names_id(item.names, item.matrix.node_names)
-            self._names_ids = {item.names: known}
-        return known
+    def _ids_of_names(self, encoded: Sequence[_Encoded]) -> dict[str, int]:
+        """The row of each list of node names, by its hash."""
+        lists = {item.names: item.matrix.node_names for item in encoded}
+        # Lists that no matrix has any more are thrown away: they must still be there.
+        known = [self._names_ids[names] for names in lists if names in self._names_ids]
+        there = set(NodeNames.objects.filter(pk__in=known).values_list("pk", flat=True))
+        found = {n: pk for n, pk in self._names_ids.items() if n in lists and pk in there}
+        for names, nodes in lists.items():
+            if names not in found:
+                found[names] = _names_id(names, nodes)
+        self._names_ids = found
+        return found
 
     def _write_dropped(self, dropped: Sequence[int]) -> None:
         if dropped:

@@ -34,8 +34,9 @@ from scheduler_core.workloads.base import WorkloadRunner
 
 logger = logging.getLogger(__name__)
 
-#: A snapshot is taken when a restart would have to replay more writes than this, unless taking them
-#: would cost more than one part in ``SNAPSHOT_TIME_SHARE`` of the time.
+#: A snapshot is taken when a restart would have to replay more writes than this, and than the store
+#: has objects (replaying a write costs about as much as reading an object of the snapshot), unless
+#: taking them would cost more than one part in ``SNAPSHOT_TIME_SHARE`` of the time.
 SNAPSHOT_EVERY: Final = 5_000
 SNAPSHOT_TIME_SHARE: Final = 50
 #: How often the owner looks whether it is still wanted, in seconds.
@@ -125,8 +126,10 @@ class SandboxHost:
 
     def _snapshot_if_due(self, cluster: SandboxCluster, fence: leases.Fence) -> None:
         began = time.monotonic()
-        due = cluster.resource_version - self._snapshot_at >= SNAPSHOT_EVERY
-        if not due or began < self._no_snapshot_before:
+        writes = cluster.resource_version - self._snapshot_at
+        if writes < SNAPSHOT_EVERY or began < self._no_snapshot_before:
+            return
+        if writes < cluster.object_count:
             return
         snapshot = cluster.snapshot()
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from dashboard import best_nodes
 from scheduler_core.records import (
     BindingRecord,
     ClusterUsage,
@@ -35,22 +36,25 @@ Record = CycleRecord | BindingRecord | WaitingPodRecord | DecisionApplied
 
 @dataclass(slots=True, eq=False)
 class Told:
-    """One record on its way; ``second`` is the time of day, ``dropped``: its matrix was dropped."""
+    """One record on its way.
+
+    Attributes:
+        second: the time of day.
+        dropped: its matrix was dropped, before its row was written.
+        best: its best nodes as its row keeps them, where they were worked out for that.
+    """
 
     record: Record
     second: int
     dropped: bool = False
+    best: best_nodes.Packed | None = None
 
     def drop_matrix(self) -> None:
-        """Let go of the record's arrays; everything else stays."""
+        """Let go of the record's arrays; what its row takes from them is worked out before."""
         if isinstance(self.record, CycleRecord):
-            self.record = replace(
-                self.record,
-                matrix=None,
-                # What is not worked out yet would hold on to the same arrays.
-                best=tuple(self.record.best),
-                rejections=tuple(self.record.rejections),
-            )
+            self.best = best_nodes.pack(self.record)
+            rejections = tuple(self.record.rejections)
+            self.record = replace(self.record, matrix=None, best=(), rejections=rejections)
             self.dropped = True
 
 
@@ -115,7 +119,8 @@ class MatrixShelf:
             oldest, freed = (self._ready if is_ready else self._queued).popleft()
             if is_ready:
                 written.append(_sequence(oldest))
-            oldest.drop_matrix()
+            else:
+                oldest.drop_matrix()
             self._bytes -= freed
             gone += 1
         self._queued.append((told, size))
