@@ -33,31 +33,32 @@ class _Order(Generic[T]):
 
 
 class _ByLess(Generic[T]):
-    """An item's rank where only the less function knows it."""
+    """An item's rank where only the less function knows it: no two are equal, the order of entry
+    decides, so that a comparison asks ``less`` once or twice."""
 
-    __slots__ = ("item", "order")
+    __slots__ = ("item", "order", "sequence")
 
-    def __init__(self, item: T, order: _Order[T]) -> None:
+    def __init__(self, item: T, order: _Order[T], sequence: int) -> None:
         self.item = item
         self.order = order
+        self.sequence = sequence
 
-    def __eq__(self, other: object) -> bool:
-        assert isinstance(other, _ByLess)
+    def __lt__(self, other: _ByLess[T]) -> bool:
+        less, is_first = self.order.less, self.sequence < other.sequence
+        try:
+            return less(self.item, other.item) or (is_first and not less(other.item, self.item))
+        except Exception:  # noqa: BLE001 - see _Order
+            self.order.note_failure()
+            return is_first
+
+    def ties(self, other: _ByLess[T]) -> bool:
+        """Whether the less function puts neither of the two first."""
         less = self.order.less
         try:
             return not less(self.item, other.item) and not less(other.item, self.item)
         except Exception:  # noqa: BLE001 - see _Order
             self.order.note_failure()
             return True
-
-    def __lt__(self, other: _ByLess[T]) -> bool:
-        try:
-            return self.order.less(self.item, other.item)
-        except Exception:  # noqa: BLE001 - see _Order
-            self.order.note_failure()
-            return False
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class _Entry(Generic[T]):
@@ -120,12 +121,13 @@ class KeyedHeap(Generic[T]):
         """
         entry = self._entries[key]
         item = entry.item
+        rank = self._rank(item, entry.sequence)
         if isinstance(entry.rank, _ByLess):
             entry.rank.item = before  # what is left behind must compare as it did
-        rank = self._rank(item)
-        if rank == entry.rank:
-            if isinstance(entry.rank, _ByLess):
+            if rank.ties(entry.rank):
                 entry.rank.item = item
+                return
+        elif rank == entry.rank:
             return
         entry.live = False
         self._push(key, item, entry.sequence)
@@ -164,9 +166,11 @@ class KeyedHeap(Generic[T]):
         return [entry.item for _, _, entry in self._array]
 
     def _push(self, key: str, item: T, sequence: int) -> None:
-        entry = _Entry(key, item, sequence, self._rank(item))
+        entry = _Entry(key, item, sequence, self._rank(item, sequence))
         self._entries[key] = entry
         heapq.heappush(self._array, (entry.rank, sequence, entry))
 
-    def _rank(self, item: T) -> Any:
-        return _ByLess(item, self._order) if self._sort_key is None else self._sort_key(item)
+    def _rank(self, item: T, sequence: int) -> Any:
+        if self._sort_key is None:
+            return _ByLess(item, self._order, sequence)
+        return self._sort_key(item)

@@ -55,7 +55,7 @@ _NODE_SHAPES: Final = (
     (2, "64", "256Gi", 0),
     (1, "96", "384Gi", 8),
 )
-#: (share, cpu, memory, GPUs) of pods
+#: (apps, cpu, memory, GPUs) of pods
 _POD_SHAPES: Final = (
     (8, "500m", "1Gi", 0),
     (6, "1", "2Gi", 0),
@@ -63,6 +63,10 @@ _POD_SHAPES: Final = (
     (2, "8", "16Gi", 0),
     (1, "4", "32Gi", 1),
 )
+#: shape of each app: its pods come from one template, as those of a Deployment do
+_APPS: Final = tuple(shape for shape in _POD_SHAPES for _ in range(shape[0]))
+#: one app in so many prefers a zone
+_PREFERRING: Final = 3
 _SHORTEST_RUN: Final = 5.0
 _COUNT_EVERY: Final = 1.0
 
@@ -98,20 +102,20 @@ def synthetic_pod(
     *,
     with_gpus: bool = True,
 ) -> Json:
-    """A pod of a random shape; about one in three prefers a zone.
+    """A pod of a random one of 21 apps, a third of which prefer a zone.
 
     ``with_gpus``: whether it may ask for one. Where no node has any it would wait for ever.
     """
-    shapes = [shape for shape in _POD_SHAPES if with_gpus or not shape[3]]
-    (shape,) = draw.choices(shapes, [shape[0] for shape in shapes])
-    _, cpu, memory, gpus = shape
+    apps = [app for app, shape in enumerate(_APPS) if with_gpus or not shape[3]]
+    app = draw.choice(apps)
+    _, cpu, memory, gpus = _APPS[app]
     requests = {"cpu": cpu, "memory": memory}
     spec: Json = {}
     if gpus:
         requests[GPU] = str(gpus)
         spec["tolerations"] = [{"key": GPU, "operator": "Exists"}]
-    if draw.random() < 1 / 3:
-        spec["affinity"] = _prefers_zone(draw.choice("abc"))
+    if app % _PREFERRING == 0:
+        spec["affinity"] = _prefers_zone("abc"[app // _PREFERRING % 3])
     return pod(
         name,
         "default",
@@ -119,7 +123,7 @@ def synthetic_pod(
         workload=SyntheticWorkload.name,
         run_seconds=run_seconds,
         image="registry.example/synthetic:v1",
-        labels={"app": f"app-{draw.randrange(20)}"},
+        labels={"app": f"app-{app}"},
         spec=spec,
         scheduler_name=scheduler_name,
     )
