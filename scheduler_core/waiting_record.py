@@ -12,7 +12,13 @@ from scheduler_core.framework.runtime.waiting_pods import WaitingPod
 from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId
 from scheduler_core.plugins.manual_approval import REQUESTED_BY, ManualApproval
 from scheduler_core.pod_cycle import PodCycle
-from scheduler_core.records import NodeUse, PendingPlugin, WaitingPodRecord, WaitOutcome
+from scheduler_core.records import (
+    ApprovalTerms,
+    NodeUse,
+    PendingPlugin,
+    WaitingPodRecord,
+    WaitOutcome,
+)
 
 MANUAL_APPROVAL: Final = ManualApproval.name
 GONE: Final = "the pod was deleted"
@@ -29,6 +35,8 @@ class Parked:
         node_use: the resources that the pod asks for, on its node.
         note: why it was let go without a person, for people to read.
         told_deadline: the one that observers were told last.
+        let_go_terms: those under which it was let go before, where it was: they stay, whatever the
+            configuration says by now.
     """
 
     cycle: PodCycle
@@ -39,6 +47,7 @@ class Parked:
     node_use: Mapping[str, NodeUse] = field(default_factory=dict)
     note: str = ""
     told_deadline: float = float("inf")
+    let_go_terms: ApprovalTerms | None = None
 
     @property
     def uid(self) -> str:
@@ -76,7 +85,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         resolved_by=waiting.resolved_by,
         resolved_at=waiting.resolved_at,
         gang_uid=parked.gang_uid,
-        terms=waiting.terms,
+        terms=parked.let_go_terms or waiting.terms,
         approved_by=tuple(parked.approved_by),
         node_use=parked.node_use,
         let_go=waiting.outcome is WaitOutcome.ALLOWED,

@@ -107,6 +107,8 @@ class WaitingRoom:
         waiting.terms = cycle.state.get(TERMS) if _asks(waits) else None
         cycle.waiting = waiting
         parked = self._keep(cycle, waiting)
+        if before is not None and before.let_go and waiting.terms is not None:
+            parked.let_go_terms = before.terms
         heapq.heappush(self._deadlines, (waiting.deadline, uid))
         self._tell("pod_waiting", parked)
         if before is not None and _needs_no_word(before):

@@ -378,10 +378,8 @@ def _asked_with(facts: Facts, wait: Row) -> list[Row]:
 
 
 def _words_of_gang(facts: Facts, wait: Row) -> Iterator[Row]:
-    for other in facts.waits:
-        same = other["id"] == wait["id"]
-        if same or (wait["gang_uid"] and other["gang_uid"] == wait["gang_uid"]):
-            yield from facts.decisions[other["id"]]
+    for other in _asked_with(facts, wait):
+        yield from facts.decisions[other["id"]]
 
 
 def _no_effect_yet(facts: Facts, wait: Row, words: Sequence[Row], terms: Terms) -> Iterator[str]:
@@ -455,7 +453,8 @@ def _let_go_by_time(facts: Facts, wait: Row) -> bool:
 def _deadline_moved(facts: Facts, terms: Terms) -> Iterator[str]:
     for wait in facts.waits:
         alone = not wait["pod_group"] and wait["needs_approval"]
-        if not terms.timeouts or not alone or wait["state"] == "allowed":
+        # What was let go, and is tried again because its binding failed, is shown with a new one.
+        if not terms.timeouts or not alone or wait["state"] in ("allowed", "broken"):
             continue
         length = wait["deadline"] - wait["since"]
         if all(abs(length - timeout) > EPSILON for timeout in terms.timeouts):
@@ -468,7 +467,13 @@ def _gang_partly_bound(facts: Facts, terms: Terms) -> Iterator[str]:
         bound = [pod for pod in members if pod.bound]
         if not bound:
             continue
-        first = min(at for pod in bound for at, _ in pod.binds)
+        let_go = [
+            wait["resolved_at"]
+            for wait in facts.waits
+            if wait["gang_uid"] == group.uid and wait["state"] == "allowed"
+        ]
+        # Whoever changes its number between decision and bind wants what comes of it.
+        first = min([*let_go, *(at for pod in bound for at, _ in pod.binds)])
         if len(bound) >= group.least_after(first) or _is_excused(facts, group, members, first):
             continue
         names = sorted(pod.key for pod in bound)

@@ -473,6 +473,14 @@ class TestRestart:
         assert bound(again) == ["p"]
         assert last(again).resolved_by == "user:alice"
 
+    def test_what_was_let_go_keeps_its_terms_although_the_configuration_asks_for_more(self) -> None:
+        h = harness(pod(), approvers=1)
+        again = restart(h, args={"approvers": 2}, let_go=True, approved_by=("alice",))
+        assert bound(again) == ["p"]
+        terms = last(again).terms
+        assert terms is not None
+        assert terms.approvers == 1
+
     @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REVOKE])
     def test_what_is_said_after_a_member_was_bound_is_too_late(self, verdict: Verdict) -> None:
         """The worker died between two binds of a gang, before it could say that it let it go."""
