@@ -230,7 +230,15 @@ def _measuring(options: dict[str, Any]) -> Measure:
 
 def _pipeline(options: dict[str, Any]) -> Any:
     # Loads the dashboard's models and a websocket client, which `core` does not need.
-    from dashboard.benchmark import pipeline, site
+    try:
+        from dashboard.benchmark import pipeline, site
+    except ModuleNotFoundError as error:
+        if error.name != "websocket":
+            raise
+        raise CommandError(
+            "benchmark pipeline opens pages with websocket-client, which is not installed: "
+            "python -m pip install -r requirements/runtime.txt"
+        ) from error
 
     if not pipeline.has_own_folder():
         pipeline.begin_in_own_folder(options["database"], options["redis"])
