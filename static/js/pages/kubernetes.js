@@ -1,0 +1,4 @@
+/** How kubectl finds this sandbox; nothing on it moves. */
+import { startRunPage } from "../shell.js";
+
+startRunPage({});
