@@ -165,6 +165,7 @@ class Scheduler:
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
         self._paused = False
+        self._is_watching = False
         self._idle = False
         self._is_restoring = False
         executor = executor or InlineExecutor()
@@ -294,6 +295,7 @@ class Scheduler:
         self._is_restoring = True
         for kind in self.watched_kinds():
             self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
+        self._is_watching = True
 
     def watched_kinds(self) -> tuple[str, ...]:
         """Nodes first: pods that are bound want to find theirs."""
@@ -304,6 +306,7 @@ class Scheduler:
     def stop(self) -> None:
         """End watches and wait for bindings under way. Waiting pods stay as they are: they are
         taken up by the next scheduler of this run."""
+        self._is_watching = False
         for subscription in self._subscriptions:
             subscription.stop()
         self._subscriptions.clear()
@@ -354,7 +357,7 @@ class Scheduler:
     @property
     def is_synced(self) -> bool:
         """Every kind has been listed once; may be read from any thread, as a hint."""
-        return self._is_synced()
+        return self._is_watching and self._is_synced()
 
     @property
     def is_busy(self) -> bool:
