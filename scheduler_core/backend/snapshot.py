@@ -52,14 +52,15 @@ class Snapshot:
             nodes.refresh_row(nodes.row_of[info.name], cache.copy_of(info))
 
     def _rebuild(self, cache: Cache) -> None:
-        self.nodes.rebuild([self._current(cache, name) for name in cache.node_order()])
-
-    def _current(self, cache: Cache, name: str) -> NodeInfo:
-        """The copy that is here already, where it is still good, else a new one."""
-        info = cache.node_info(name)
-        if info is None:
-            raise LookupError(f"node {name} is in the node tree but not in the cache")
-        mine = self.nodes.get(name)
-        if mine is not None and mine.generation == info.generation:
-            return mine
-        return cache.copy_of(info)
+        """The copies that are here already, where they are still good, else new ones."""
+        mine = dict(zip(self.nodes.names, self.nodes, strict=True))
+        infos: list[NodeInfo] = []
+        for name in cache.node_order():
+            info = cache.node_info(name)
+            if info is None:
+                raise LookupError(f"node {name} is in the node tree but not in the cache")
+            copy = mine.get(name)
+            if copy is None or copy.generation != info.generation:
+                copy = cache.copy_of(info)
+            infos.append(copy)
+        self.nodes.rebuild(infos)

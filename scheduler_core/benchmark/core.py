@@ -7,11 +7,10 @@ says so, a node: queue, cycle, binding, records and their reading are all in it.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import count
 
 from scheduler_core.algorithm import SeededRandom
@@ -213,7 +212,7 @@ class CoreBenchmark:
         self.measured = uids
         done = self._done(op, uids)
         self.reader.forget()
-        with _settled_heap(), self._measuring():
+        with self._measuring():
             cpu, started = time.process_time(), time.perf_counter()
             self._schedule(done, progress=True)
             seconds = time.perf_counter() - started
@@ -301,15 +300,3 @@ class _Churning:
         # A pod leaves with its node.
         with suppress(NotFound):
             self._benchmark.cluster.delete(kind, namespace, name)
-
-
-@contextmanager
-def _settled_heap() -> Iterator[None]:
-    """What the set-up made is not looked at again by the garbage collector, which goes on for what
-    the cycles make."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

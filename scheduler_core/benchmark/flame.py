@@ -58,6 +58,10 @@ def flame_graph(path: Path, *, program: str | None = None) -> Iterator[None]:
         said += _end(spy)
     if not path.exists():
         raise FlameError(f"py-spy drew nothing: {' '.join(said.split())}")
+    # The command line is the picture's heading; where programs and files lie is nobody's business.
+    drawn = path.read_text(encoding="utf-8")
+    named = drawn.replace(str(path), path.name).replace(program, Path(program).name)
+    path.write_text(named, encoding="utf-8")
 
 
 def _end(spy: subprocess.Popen[str]) -> str:

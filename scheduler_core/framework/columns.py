@@ -16,13 +16,15 @@ V = TypeVar("V", bound=Hashable)
 
 #: How many different questions a column remembers the answers to.
 MAX_REMEMBERED = 256
+#: Values that a column may keep of nodes that have gone, besides as many as there are nodes.
+_FEW_VALUES = 64
 
 
 class InternedColumn(Generic[V]):
     """``codes``: int32, shape (n,); -1 where the node has no value. ``values[code]`` is the value.
 
-    Values are never forgotten while the column lives, so codes stay valid; the owner rebuilds the
-    column when the set of nodes changes.
+    Values are never forgotten while the column lives, so codes stay valid; the owner makes the
+    column anew when it has too many (``move``).
     """
 
     __slots__ = ("_answers", "_index", "codes", "values")
@@ -37,6 +39,15 @@ class InternedColumn(Generic[V]):
 
     def set(self, row: int, value: V | None) -> None:
         self.codes[row] = self._code(value)
+
+    def move(self, rows: NDArray[np.intp]) -> bool:
+        """Row i is now what row ``rows[i]`` was; where that is -1 it has no value yet. False, and
+        nothing is done: too many values are of nodes that have gone, make the column anew."""
+        if len(self.values) > 2 * len(rows) + _FEW_VALUES or not len(self.codes):
+            return False
+        self.codes = self.codes[rows]
+        self.codes[rows < 0] = -1
+        return True
 
     def code_of(self, value: V) -> int:
         """The code of a value; -2 where no node has ever had it (it equals no code)."""

@@ -32,6 +32,19 @@ CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 #: How many columns of plugins' own are kept; the least recently used goes first.
 MAX_DERIVED_COLUMNS = 256
+#: Columns of more labels than this are not taken along when nodes come and go.
+MAX_LABEL_COLUMNS = 64
+#: Attributes of a NodeTable with an entry per node.
+_COLUMNS = (
+    "column_allocatable",
+    "column_requested",
+    "column_nonzero",
+    "column_pods",
+    "column_allowed_pods",
+    "column_unschedulable",
+    "column_affinity",
+    "column_required_anti_affinity",
+)
 
 
 class _Derived:
@@ -206,12 +219,33 @@ class NodeTable(NodeInfos):
     def __init__(self, infos: Sequence[NodeInfo] = ()) -> None:
         self.resource_names: tuple[str, ...] = CORE_RESOURCES
         self.resource_columns: dict[str, int] = {n: i for i, n in enumerate(CORE_RESOURCES)}
+        self._infos: list[NodeInfo] = []
+        self._names: tuple[str, ...] = ()
+        self.row_of: dict[str, int] = {}
+        self._nodes_seen: list[object] = []
+        self._labels: dict[str, InternedColumn[str]] = {}
         self._taints: InternedColumn[tuple[Taint, ...]] | None = None
+        self._derived: dict[str, _Derived] = {}
         self._log: list[int] = []
         self._log_start = 0
         #: Grows whenever a Node object changes or nodes come and go; keys caches of plugins.
         self.static_version = 0
         self._companions: dict[str, Any] = {}
+        r = len(self.resource_names)
+        self.column_allocatable: Int64 = np.zeros((0, r), dtype=np.int64)
+        self.column_requested: Int64 = np.zeros((0, r), dtype=np.int64)
+        self.column_nonzero: Int64 = np.zeros((0, 2), dtype=np.int64)
+        self.column_pods: Int64 = np.zeros(0, dtype=np.int64)
+        self.column_allowed_pods: Int64 = np.zeros(0, dtype=np.int64)
+        self.column_unschedulable: Bool = np.zeros(0, dtype=bool)
+        self.column_affinity: Bool = np.zeros(0, dtype=bool)
+        self.column_required_anti_affinity: Bool = np.zeros(0, dtype=bool)
+        #: How many nodes have pods with pod (anti-)affinity, with required anti-affinity.
+        self.nodes_with_affinity = 0
+        self.nodes_with_required_anti_affinity = 0
+        #: "namespace/claim" -> number of pods on these nodes that use it.
+        self.used_pvcs: Counter[str] = Counter()
+        self._claims_seen: list[Mapping[str, int]] = []
         self.rebuild(infos)
 
     # -- Sequence ------------------------------------------------------------------------------
@@ -309,35 +343,46 @@ class NodeTable(NodeInfos):
     # -- mutators, for the Snapshot --------------------------------------------------------------
 
     def rebuild(self, infos: Sequence[NodeInfo]) -> None:
-        """Take over another list of nodes; every column is made anew."""
-        n, r = len(infos), len(self.resource_names)
+        """Take over another list of nodes. What is known of those that stay moves with them; only
+        nodes that are new, or another copy than before, are looked at."""
+        before = self._infos
+        row_of = self.row_of
+        moved = [row_of.get(info.name, -1) for info in infos]
+        fresh = [row for row, old in enumerate(moved) if old < 0 or before[old] is not infos[row]]
         self.static_version += 1
-        self._infos: list[NodeInfo] = list(infos)
-        self._names: tuple[str, ...] = tuple(info.name for info in infos)
-        self.row_of: dict[str, int] = {name: row for row, name in enumerate(self._names)}
-        self._nodes_seen: list[object] = [None] * n
-        self._labels: dict[str, InternedColumn[str]] = {}
-        self._taints = None
-        self._derived: dict[str, _Derived] = {}
+        self._infos = list(infos)
+        self._names = tuple(info.name for info in infos)
+        self.row_of = {name: row for row, name in enumerate(self._names)}
         # Numbers go on, so that what was noted before cannot be taken for up to date.
         self._log_start = self.change_count + 1
         self._log = []
-        self.column_allocatable: Int64 = np.zeros((n, r), dtype=np.int64)
-        self.column_requested: Int64 = np.zeros((n, r), dtype=np.int64)
-        self.column_nonzero: Int64 = np.zeros((n, 2), dtype=np.int64)
-        self.column_pods: Int64 = np.zeros(n, dtype=np.int64)
-        self.column_allowed_pods: Int64 = np.zeros(n, dtype=np.int64)
-        self.column_unschedulable: Bool = np.zeros(n, dtype=bool)
-        self.column_affinity: Bool = np.zeros(n, dtype=bool)
-        self.column_required_anti_affinity: Bool = np.zeros(n, dtype=bool)
-        #: How many nodes have pods with pod (anti-)affinity, with required anti-affinity.
-        self.nodes_with_affinity = 0
-        self.nodes_with_required_anti_affinity = 0
-        #: "namespace/claim" -> number of pods on these nodes that use it.
-        self.used_pvcs: Counter[str] = Counter()
-        self._claims_seen: list[Mapping[str, int]] = [{}] * n
-        for row, info in enumerate(infos):
-            self.refresh_row(row, info)
+        self._derived.clear()
+        self._move_columns(moved)
+        for row in fresh:
+            self.refresh_row(row, infos[row])
+
+    def _move_columns(self, moved: Sequence[int]) -> None:
+        """Row i is now what row ``moved[i]`` was; where that is -1 it is blank."""
+        for row in set(range(len(self._nodes_seen))).difference(moved):
+            self._refresh_claims(row, {})  # its node is gone
+        nodes_seen, claims_seen = self._nodes_seen, self._claims_seen
+        self._nodes_seen = [None if old < 0 else nodes_seen[old] for old in moved]
+        self._claims_seen = [{} if old < 0 else claims_seen[old] for old in moved]
+        rows = np.array(moved, dtype=np.intp)
+        blank = rows < 0
+        for name in _COLUMNS:
+            setattr(self, name, _moved(getattr(self, name), rows, blank))
+        self.nodes_with_affinity = int(np.count_nonzero(self.column_affinity))
+        self.nodes_with_required_anti_affinity = int(
+            np.count_nonzero(self.column_required_anti_affinity)
+        )
+        if len(self._labels) > MAX_LABEL_COLUMNS:
+            self._labels.clear()
+        for key, column in tuple(self._labels.items()):
+            if not column.move(rows):
+                del self._labels[key]
+        if self._taints is not None and not self._taints.move(rows):
+            self._taints = None
 
     def refresh_row(self, row: int, info: NodeInfo) -> None:
         """Row ``row`` is now ``info``."""
@@ -485,6 +530,14 @@ class EmptiedNodes(NodeSubset):
 
     def subset(self, rows: Rows) -> NodeInfos:
         return EmptiedNodes(self._table, self._rows[rows])
+
+
+def _moved(column: NDArray[Any], rows: Rows, blank: Bool) -> NDArray[Any]:
+    if not len(column):
+        return np.zeros((len(rows), *column.shape[1:]), dtype=column.dtype)
+    moved = column[rows]
+    moved[blank] = 0
+    return moved
 
 
 def _label(info: NodeInfo, key: str) -> str | None:

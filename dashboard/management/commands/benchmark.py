@@ -13,6 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from dashboard import interpreter
 from dashboard.supervisor.listening import CannotListenError
 from dashboard.supervisor.supervisor import ChildKeepsFailingError
 from scheduler_core.benchmark.core import CoreBenchmark, Measure, StuckError
@@ -174,6 +175,7 @@ def _refuse_others(what: str, options: dict[str, Any]) -> None:
 
 
 def _core(options: dict[str, Any]) -> Report:
+    interpreter.tune()  # as in every process that schedules
     try:
         workload = _workload(options["file"], options["workload"] or "basic")
         reports = [_run(workload, options, nullcontext) for _ in range((options["runs"] or 1) - 1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from dashboard import interpreter
 from dashboard.management.commands.check_config import listing
 from scheduler_core.config import (
     InvalidConfiguration,
@@ -68,16 +68,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        interpreter.tune()
         config = _config(options["config"])
         try:
-            with _kept_for_good():
-                replay = replay_of_trace(
-                    _trace(options["nodes"], options["pods"]),
-                    config,
-                    seed=options["seed"],
-                    retry=options["retry"],
-                    speed=options["speed"],
-                )
+            replay = replay_of_trace(
+                _trace(options["nodes"], options["pods"]),
+                config,
+                seed=options["seed"],
+                retry=options["retry"],
+                speed=options["speed"],
+            )
             with self._output(options["output"]) as file:
                 result = self._run(replay)
                 if file is not None:
@@ -86,7 +86,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         to = self.stderr if options["output"] == STDOUT else self.stdout
         to.write(summary(result))
-        gc.unfreeze()
         if options["output"] not in (None, STDOUT):
             to.write(f"placements         {options['output']}")
 
@@ -113,17 +112,6 @@ class Command(BaseCommand):
             except OSError as error:
                 reason = error.strerror or error
                 raise CommandError(f"{name} cannot be written: {reason}") from error
-
-
-@contextmanager
-def _kept_for_good() -> Iterator[None]:
-    """What is made here is there to the end: the garbage collector does not look for any of it."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def speed(text: str) -> float:
