@@ -15,7 +15,7 @@ from django.conf import settings
 
 from dashboard import permits
 from dashboard.configuration import Wish
-from dashboard.hosted import HostedSandbox
+from dashboard.hosted import Host
 from dashboard.logs import PodLog
 from dashboard.metrics.carried import CarriedRun
 from dashboard.metrics.redacted import without_secrets
@@ -38,7 +38,7 @@ class Surroundings:
     """What stays when the configuration changes."""
 
     run_id: int
-    sandbox: HostedSandbox
+    host: Host
     recorder: Recorder
     carried: CarriedRun
     clock: Clock
@@ -57,17 +57,18 @@ class Carriage:
     def __init__(self, around: Surroundings, wish: Wish, first_sequence: int) -> None:
         self.wish = wish
         self._around = around
-        self._stopped = False
+        self.is_started = self._stopped = False
         self._inbox = DatabasePermitInbox(
             around.run_id, wake=lambda: self.scheduler.wake(), redis_url=settings.REDIS_URL
         )
         config = load_configuration(wish.text, in_tree_registry(), dotted_plugins=True)
+        self.config = config
         self._shown_config = without_secrets(config.completed())
         self.scheduler = Scheduler(
             config,
-            around.sandbox.cluster.as_actor("scheduler"),
+            around.host.cluster.as_actor("scheduler"),
             clock=around.clock,
-            executor=KeyedThreadPool(),
+            executor=KeyedThreadPool(around.host.threads),
             observers=_observers(around),
             permit_inbox=self._inbox,
             metrics=around.carried.metrics,
@@ -78,6 +79,7 @@ class Carriage:
     def start(self) -> None:
         """Take up the waits that are open; everything the last scheduler told must be recorded.
         Where that fails it is stopped again."""
+        self._around.host.prepare(self.config)
         carried = self._around.carried
         carried.scheduler, carried.config = self.scheduler, self._shown_config
         text = json.dumps(self._shown_config, ensure_ascii=False)
@@ -88,7 +90,8 @@ class Carriage:
         except BaseException:
             self.stop()
             raise
-        self._around.sandbox.is_busy = lambda: self.scheduler.is_busy
+        self._around.host.is_busy = lambda: self.scheduler.is_busy
+        self.is_started = True
 
     def stop(self) -> None:
         """Wait for bindings under way; waiting pods stay as they are. May be called twice."""
@@ -96,7 +99,7 @@ class Carriage:
             return
         self._stopped = True
         # While nobody schedules a sandbox at full speed must not jump ahead.
-        self._around.sandbox.is_busy = None
+        self._around.host.is_busy = None
         self._inbox.close()
         self.scheduler.stop()
 

@@ -1,4 +1,4 @@
-"""The sandboxes that this process owns.
+"""Clusters that runs are carried on, and the sandboxes that this process owns.
 
 A run on a sandbox is placed in the process that owns it and finds the cluster here; all other
 processes go through the owner's unix socket (``sandbox_client``).
@@ -10,11 +10,60 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 from django.conf import settings
 
 from scheduler_core.cluster.remote import RemoteSandbox
 from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.config import SchedulerConfiguration
+from scheduler_core.executor import DEFAULT_THREADS
+
+
+class Host(Protocol):
+    """A cluster in the process that carries a run on it.
+
+    Attributes:
+        cluster: with `as_actor` and what `Cluster` has.
+        is_busy: while a scheduler runs on it, whether that one has anything to do.
+        threads: bindings under way at once.
+    """
+
+    cluster: Any
+    is_busy: Callable[[], bool] | None
+
+    @property
+    def threads(self) -> int: ...
+
+    def open(self) -> None:
+        """A run begins.
+
+        Raises:
+            Unreachable: the cluster cannot be used now.
+        """
+
+    def prepare(self, config: SchedulerConfiguration) -> None:
+        """A scheduler of this configuration is about to be started."""
+
+    def lead(
+        self,
+        config: SchedulerConfiguration,
+        ended: Callable[[], bool],
+        tell: Callable[[str], None],
+    ) -> bool:
+        """Wait until this process may write; False where ``ended`` before."""
+
+    def is_gone(self, cluster_id: int) -> bool:
+        """Nothing can be done with it any more."""
+
+    def trouble(self) -> str:
+        """What people should know of it, while it works; or ""."""
+
+    def farewell(self) -> str:
+        """Why a run on it ended, if it is the cluster's doing; or ""."""
+
+    def close(self) -> None:
+        """The run is over."""
 
 
 @dataclass(slots=True)
@@ -23,6 +72,35 @@ class HostedSandbox:
 
     cluster: SandboxCluster
     is_busy: Callable[[], bool] | None = None
+    threads: ClassVar[int] = DEFAULT_THREADS
+
+    def open(self) -> None:
+        """It lives without runs, too."""
+
+    def prepare(self, config: SchedulerConfiguration) -> None:
+        """Its owner is in this process: there are no requests to limit."""
+
+    def lead(
+        self,
+        config: SchedulerConfiguration,
+        ended: Callable[[], bool],
+        tell: Callable[[str], None],
+    ) -> bool:
+        """The lease of the sandbox is in the database."""
+        return True
+
+    def is_gone(self, cluster_id: int) -> bool:
+        """Its owner has closed it, or made another one of it: this one is deaf."""
+        return find(cluster_id) is not self
+
+    def trouble(self) -> str:
+        return ""
+
+    def farewell(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        """It lives on without a run."""
 
     def is_quiet(self) -> bool:
         """A scheduler is at work and has nothing left to do: time may jump ahead."""

@@ -17,7 +17,9 @@ from django.db.models import Q
 
 # Django looks here for an application's models.
 from dashboard import permits_models  # noqa: F401
+from dashboard.clusters import models as clusters_models  # noqa: F401
 from dashboard.rest import models as rest_models  # noqa: F401
+from dashboard.sandbox_api import models as sandbox_api_models  # noqa: F401
 from dashboard.webhooks import models as webhook_models  # noqa: F401
 
 cluster_name_validator = RegexValidator(
@@ -102,7 +104,8 @@ class SandboxWrite(models.Model):
     resource_version = models.BigIntegerField()
     at = models.FloatField()
     verb = models.CharField(max_length=16)
-    kind = models.CharField(max_length=63)
+    # A custom resource's kind has its group behind a dot.
+    kind = models.CharField(max_length=317)
     namespace = models.CharField(max_length=253, blank=True)
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=64, blank=True)
@@ -496,6 +499,10 @@ class AuditEntry(models.Model):
         RESUME = "resume", "Resume"
         STOP = "stop", "Stop"
         CREATE_SANDBOX = "create_sandbox", "Create sandbox"
+        DOWNLOAD_KUBECONFIG = "download_kubeconfig", "Download kubeconfig"
+        NEW_SANDBOX_TOKEN = "new_sandbox_token", "New sandbox token"
+        ADD_CLUSTER = "add_cluster", "Add cluster"
+        CHANGE_CLUSTER = "change_cluster", "Change cluster"
         CHANGE_CONFIG = "change_config", "Change configuration"
         CREATE_TOKEN = "create_token", "Create API token"
         REVOKE_TOKEN = "revoke_token", "Revoke API token"

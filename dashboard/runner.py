@@ -10,17 +10,19 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from dashboard import configuration, hosted, interpreter, leases, runs, unfinished
 from dashboard.carriage import Carriage, Surroundings
+from dashboard.clusters.hosting import HostedKube, Unreachable
 from dashboard.configuration import Wish
-from dashboard.hosted import HostedSandbox
+from dashboard.hosted import Host
 from dashboard.lease_keeper import LeaseKeeper
 from dashboard.metrics import carried as metrics
 from dashboard.metrics.carried import CarriedRun
-from dashboard.models import SchedulerRun
+from dashboard.models import Cluster, SchedulerRun
 from dashboard.recorder import Recorder
 from scheduler_core.algorithm import SeededRandom
 from scheduler_core.clock import RealClock
 from scheduler_core.config import InvalidConfiguration
 from scheduler_core.framework.runtime.framework import ProfileError
+from scheduler_core.ports import ApiError
 from scheduler_core.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ _RUNNING: Final = SchedulerRun.DesiredState.RUNNING
 _STOPPED: Final = SchedulerRun.DesiredState.STOPPED
 #: Seconds between two looks whether the lease is still held, while the database is away.
 _PATIENCE: Final = 1.0
+#: Seconds after which a cluster that cannot be reached is tried again.
+_BEFORE_NEXT_TRY: Final = 5.0
 
 
 class RecorderFailed(Exception):
@@ -42,15 +46,15 @@ class RunLoop:
         stop: set when the worker has to end.
     """
 
-    def __init__(self, run: SchedulerRun, sandbox: HostedSandbox, stop: threading.Event) -> None:
+    def __init__(self, run: SchedulerRun, host: Host, stop: threading.Event) -> None:
         self._run = run
-        self._sandbox = sandbox
+        self._host = host
         self._stop = stop
         self._fenced = threading.Event()
         #: Why the run must end as failed; "": it need not.
         self._failure = ""
         self._desired = run.desired_state
-        self._told_state = ""
+        self._told = ("", "")
         #: The latest version that is wished for, and the latest that was tried.
         self._wished_version = self._tried_version = 0
 
@@ -61,6 +65,13 @@ class RunLoop:
 
     def carry(self, keeper: LeaseKeeper) -> None:
         """Schedule until the run is not wanted, the lease is lost or the worker stops."""
+        self._host.open()
+        try:
+            self._carry(keeper)
+        finally:
+            self._host.close()
+
+    def _carry(self, keeper: LeaseKeeper) -> None:
         run, clock = self._run, RealClock()
         recorder = Recorder(
             run.pk,
@@ -71,16 +82,17 @@ class RunLoop:
         )
         carried = CarriedRun(run.pk, run.name, run.cluster.name, recorder)
         around = Surroundings(
-            run.pk, self._sandbox, recorder, carried, clock, SeededRandom(run.seed), run.seed
+            run.pk, self._host, recorder, carried, clock, SeededRandom(run.seed), run.seed
         )
         carriage = self._first(around, keeper.fence)
         recorder.start()
         try:
-            self._tell_unfinished(recorder, clock.now())
-            carriage.start()
-            metrics.publish(carried)
-            self._say_applied(carriage.wish, keeper.fence)
-            while not self._ended(keeper):
+            if self._leads(carriage, keeper):
+                self._tell_unfinished(recorder, clock.now())
+                carriage.start()
+                metrics.publish(carried)
+                self._say_applied(carriage.wish, keeper.fence)
+            while carriage.is_started and not self._ended(keeper):
                 self._schedule(carriage.scheduler, keeper)
                 carriage = self._next(around, carriage, keeper)
         finally:
@@ -89,6 +101,20 @@ class RunLoop:
             recorder.close()
         if self._failure:
             raise RecorderFailed(self._failure)
+
+    def _leads(self, carriage: Carriage, keeper: LeaseKeeper) -> bool:
+        """Wait until the cluster lets this process write; False where the run ended before."""
+
+        def tell(text: str) -> None:
+            self._tell_state(SchedulerRun.State.STARTING, text, keeper.fence)
+
+        return self._host.lead(carriage.config, lambda: self._is_unwanted(keeper), tell)
+
+    def _tell_state(self, state: str, message: str, fence: leases.Fence) -> None:
+        """On the run, once."""
+        if (state, message) != self._told:
+            runs.set_state(self._run.pk, state, message, fence=fence)
+            self._told = (state, message)
 
     def _fail(self, reason: str) -> None:
         """Nothing is recorded any more, on whichever thread that was found out."""
@@ -99,7 +125,7 @@ class RunLoop:
         cycles = list(unfinished.left_open(self._run.pk))
         if not cycles:
             return
-        pods = self._sandbox.cluster.list("Pod").items
+        pods = self._host.cluster.list("Pod").items
         for record in unfinished.bindings(self._run.pk, cycles, pods, now):
             recorder.binding_finished(record)
 
@@ -111,14 +137,15 @@ class RunLoop:
         )
 
     def _ended(self, keeper: LeaseKeeper) -> bool:
+        return self._is_unwanted(keeper) or self._host.is_gone(self._run.cluster_id)
+
+    def _is_unwanted(self, keeper: LeaseKeeper) -> bool:
         return (
             self._stop.is_set()
             or keeper.lost.is_set()
             or self._fenced.is_set()
             or bool(self._failure)
             or self._desired == _STOPPED
-            # Its owner has closed the cluster, or made another one of it: this one is deaf.
-            or hosted.find(self._run.cluster_id) is not self._sandbox
         )
 
     def _follow_wish(self, scheduler: Scheduler, fence: leases.Fence) -> None:
@@ -127,9 +154,7 @@ class RunLoop:
         if running == scheduler.paused:
             (scheduler.resume if running else scheduler.pause)()
         state = SchedulerRun.State.RUNNING if running else SchedulerRun.State.PAUSED
-        if state != self._told_state:
-            runs.set_state(self._run.pk, state, fence=fence)
-            self._told_state = state
+        self._tell_state(state, self._host.trouble(), fence)
 
     # -- configurations --------------------------------------------------------------------------
 
@@ -220,11 +245,11 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
     found = SchedulerRun.objects.filter(pk=run_id).select_related("cluster").first()
     if found is None or found.desired_state == _STOPPED:
         return False
-    sandbox = hosted.find(found.cluster_id)
-    if sandbox is None:
+    host = _host_of(found)
+    if host is None:
         return False
     interpreter.tune()
-    loop = RunLoop(found, sandbox, stop)
+    loop = RunLoop(found, host, stop)
     keeper = LeaseKeeper.acquire(leases.run_lease(run_id), worker, loop.read_wishes)
     if keeper is None:
         return False
@@ -236,6 +261,9 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
             loop.carry(keeper)
         except (InvalidConfiguration, ProfileError) as error:
             _tell(run_id, SchedulerRun.State.FAILED, f"Configuration: {error}", keeper)
+            return True
+        except (Unreachable, ApiError) as error:
+            _tell_unreachable(run_id, error, keeper, stop)
             return True
         except RecorderFailed as error:
             logger.error("run %s ends: %s", run_id, error)
@@ -252,16 +280,40 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
             logger.exception("run %s failed", run_id)
             _tell(run_id, SchedulerRun.State.FAILED, f"Scheduler failed: {error!r}", keeper)
             raise
-        _say_farewell(run_id, keeper)
+        _say_farewell(run_id, keeper, host)
     return True
 
 
-def _say_farewell(run_id: int, keeper: LeaseKeeper) -> None:
+def _host_of(run: SchedulerRun) -> Host | None:
+    """Where the run's cluster is; None: not in this process."""
+    if run.cluster.kind == Cluster.Kind.KUBE:
+        return HostedKube(run.cluster_id)
+    return hosted.find(run.cluster_id)
+
+
+def _tell_unreachable(
+    run_id: int, error: Exception, keeper: LeaseKeeper, stop: threading.Event
+) -> None:
+    logger.warning("run %s: %s", run_id, error)
+    if _is_final(error):
+        _tell(run_id, SchedulerRun.State.FAILED, str(error), keeper)
+        return
+    _tell(run_id, SchedulerRun.State.PENDING, f"{error} It is tried again.", keeper)
+    stop.wait(_BEFORE_NEXT_TRY)  # else it would be proposed again at once
+
+
+def _is_final(error: Exception) -> bool:
+    if isinstance(error, Unreachable):
+        return error.final
+    return isinstance(error, ApiError) and error.code in (401, 403)
+
+
+def _say_farewell(run_id: int, keeper: LeaseKeeper, host: Host) -> None:
     wanted, state = SchedulerRun.objects.values_list("desired_state", "state").get(pk=run_id)
     if wanted == _STOPPED:
         _tell(run_id, SchedulerRun.State.STOPPED, "", keeper)
     elif state != SchedulerRun.State.FAILED:  # the sandbox failed, and said so on its runs
-        text = "The worker was stopped; the next one goes on."
+        text = host.farewell() or "The worker was stopped; the next one goes on."
         _tell(run_id, SchedulerRun.State.PENDING, text, keeper)
 
 

@@ -251,6 +251,7 @@ def _cluster_row(cluster: Cluster, run: SchedulerRun | None, now: float) -> dict
         "run": None,
         "state": sandbox.state if sandbox else "",
         "url": "",
+        "page": reverse("cluster", args=[cluster.pk]) if cluster.kind == Cluster.Kind.KUBE else "",
     }
     if run is None:
         return row

@@ -21,6 +21,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("dashboard.rest.urls")),
     path("", include("dashboard.webhooks.urls")),
+    path("", include("dashboard.clusters.urls")),
     path("", include("dashboard.urls")),
 ]
 

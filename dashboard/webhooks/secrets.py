@@ -1,8 +1,4 @@
-"""Secrets of webhooks, encrypted with a key that comes from SECRET_KEY.
-
-They must be readable, because every message is signed with them; so whoever has the database and
-SECRET_KEY has them, whoever has the database alone has not.
-"""
+"""Secrets of webhooks, encrypted (``dashboard.sealing``): every message is signed with them."""
 
 from __future__ import annotations
 
@@ -10,13 +6,11 @@ import base64
 import os
 from typing import Final
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.conf import settings
+from dashboard import sealing
 
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
+_PURPOSE: Final = b"kubesched.webhooks.secret"
 
 
 class Unreadable(Exception):
@@ -30,7 +24,7 @@ def new_secret() -> str:
 
 def seal(secret: str) -> str:
     """``secret`` as the database keeps it."""
-    return _box().encrypt(secret.encode()).decode()
+    return sealing.seal(secret, _PURPOSE)
 
 
 def unseal(sealed: str) -> str:
@@ -40,18 +34,8 @@ def unseal(sealed: str) -> str:
         Unreadable: neither SECRET_KEY nor one of SECRET_KEY_FALLBACKS opens it.
     """
     try:
-        return _box().decrypt(sealed.encode()).decode()
-    except InvalidToken:
+        return sealing.unseal(sealed, _PURPOSE)
+    except sealing.Unreadable:
         raise Unreadable(
             "The secret cannot be read, because SECRET_KEY has changed. Make a new secret."
         ) from None
-
-
-def _box() -> MultiFernet:
-    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_derived(key)) for key in keys])
-
-
-def _derived(key: str | bytes) -> bytes:
-    made = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"kubesched.webhooks.secret")
-    return base64.urlsafe_b64encode(made.derive(key.encode() if isinstance(key, str) else key))

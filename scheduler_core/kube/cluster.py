@@ -104,7 +104,8 @@ class KubeCluster:
             self._gate,
             patience or Patience(),
         )
-        self._events = EventWriter(self._api.with_limit(RateLimit(qps, burst, timing)), self._clock)
+        self._event_limit = RateLimit(qps, burst, timing)
+        self._events = EventWriter(self._api.with_limit(self._event_limit), self._clock)
         self._sharing = Sharing()
         self._lock = threading.Lock()
         self._reflectors: list[Reflector] = []
@@ -132,6 +133,11 @@ class KubeCluster:
     def as_actor(self, actor: str) -> KubeCluster:
         """Itself: a real cluster knows who acts by the credentials."""
         return self
+
+    def limit(self, qps: float, burst: int) -> None:
+        """Another rate limit, from now on."""
+        self._api.limit.change(qps, burst)
+        self._event_limit.change(qps, burst)
 
     def version(self) -> str:
         """The server's, as v1.36.0; also a way to see at once whether it can be reached.

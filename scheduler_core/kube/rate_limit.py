@@ -22,12 +22,17 @@ class RateLimit:
     """
 
     def __init__(self, qps: float, burst: int, timing: Timing) -> None:
-        self._qps = qps or DEFAULT_QPS
-        self._burst = float(burst or DEFAULT_BURST)
         self._timing = timing
         self._lock = threading.Lock()
-        self._tokens = self._burst
-        self._at = timing.monotonic()
+        self.change(qps, burst)
+
+    def change(self, qps: float, burst: int) -> None:
+        """Another limit, from now on; with a full bucket."""
+        with self._lock:
+            self._qps = qps or DEFAULT_QPS
+            self._burst = float(burst or DEFAULT_BURST)
+            self._tokens = self._burst
+            self._at = self._timing.monotonic()
 
     def wait(self, until: threading.Event) -> None:
         """Wait for a turn; at once where ``until`` is set."""

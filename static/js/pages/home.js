@@ -29,6 +29,8 @@ function show(clusters) {
     if (cluster.url) text.name.href = cluster.url;
     else text.name.removeAttribute("href");
     setText(text.kind, KINDS[cluster.kind] ?? cluster.kind);
+    if (cluster.page) text.kind.href = cluster.page;
+    else text.kind.removeAttribute("href");
     setText(text.note, noteOf(cluster));
     const state = cluster.state || "no run";
     text.state.dataset.state = state;

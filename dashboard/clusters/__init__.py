@@ -1,0 +1,1 @@
+"""Real clusters: how they are reached, their pages, and runs on them."""

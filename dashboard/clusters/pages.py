@@ -1,0 +1,99 @@
+"""The pages of real clusters: adding one, and one with its runs and how it is reached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.clusters import services
+from dashboard.clusters.forms import METHODS, ClusterForm, ConnectionForm
+from dashboard.clusters.models import ClusterConnection
+
+_may_manage = permission_required(services.PERMISSION, raise_exception=True)
+_secrets = sensitive_post_parameters("kubeconfig", "token", "ca")
+
+
+@_secrets
+@never_cache
+@login_required
+@_may_manage
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Add a cluster. It is looked at before it is kept."""
+    form = ClusterForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            run = services.add(request.user, form.cleaned_data["name"], form.access())
+        except services.NameTaken as error:
+            form.add_error("name", str(error))
+        except services.CannotConnect as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(
+                request, f"{run.cluster.name} is there. Start its scheduler when ready."
+            )
+            return redirect("cluster", run.cluster_id)
+    context = {"page": "clusters", "form": form, "methods": METHODS}
+    return render(request, "clusters/new.html", context, status=400 if form.errors else 200)
+
+
+@_secrets
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def cluster(request: HttpRequest, pk: int) -> HttpResponse:
+    """One cluster: how it is reached, its runs, and the form of another way to it."""
+    rows = ClusterConnection.objects.select_related("cluster", "changed_by")
+    connection = get_object_or_404(rows, pk=pk)
+    if request.method == "POST":
+        return _change(request, connection)
+    return _shown(request, connection, ConnectionForm(initial={"method": connection.method}))
+
+
+@_may_manage
+def _change(request: HttpRequest, connection: ClusterConnection) -> HttpResponse:
+    form = ConnectionForm(request.POST)
+    if not form.is_valid():
+        return _shown(request, connection, form)
+    try:
+        services.change(request.user, connection, form.access())
+    except services.CannotConnect as error:
+        form.add_error(None, str(error))
+        return _shown(request, connection, form)
+    messages.success(request, "Changed; a scheduler takes it up when it is started the next time.")
+    return redirect("cluster", connection.pk)
+
+
+@login_required
+@_may_manage
+@require_POST
+def look(request: HttpRequest, pk: int) -> HttpResponse:
+    """Whether the cluster can be reached now."""
+    connection = get_object_or_404(ClusterConnection, pk=pk)
+    if services.look(connection):
+        messages.error(request, "It cannot be used now.")
+    else:
+        messages.success(request, "It answers.")
+    return redirect("cluster", pk)
+
+
+def _shown(
+    request: HttpRequest, connection: ClusterConnection, form: ConnectionForm
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "page": "clusters",
+        "connection": connection,
+        "cluster": connection.cluster,
+        "runs": connection.cluster.runs.defer("config", "applied_config").order_by("-pk"),
+        "form": form,
+        "methods": METHODS,
+        "may_manage": request.user.has_perm(services.PERMISSION),
+    }
+    return render(request, "clusters/detail.html", context, status=400 if form.errors else 200)

@@ -1,0 +1,170 @@
+"""What people do with real clusters; each with its audit row in the same transaction.
+
+Before a cluster is kept it is looked at once, so that what cannot be reached is said while the
+person who knows why is still there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from dashboard import audit, runs
+from dashboard.clusters.credentials import access_of, columns_of
+from dashboard.clusters.models import ClusterConnection
+from dashboard.models import AuditEntry, Cluster, SchedulerRun, cluster_name_validator
+from scheduler_core.kube.access import Access, AccessError
+from scheduler_core.ports import ApiError
+
+if TYPE_CHECKING:
+    from scheduler_core.kube.cluster import KubeCluster
+
+PERMISSION: Final = "dashboard.manage_clusters"
+#: The scheduler's configuration on a real cluster: beside the one that is there.
+DEFAULT_CONFIG: Final = "examples/kube.yaml"
+
+
+class CannotConnect(Exception):
+    """The cluster is not to be had this way; the message says why to a person, and no secret."""
+
+
+class NameTaken(Exception):
+    """There is a cluster of that name, or it is no name; the message says so."""
+
+
+def add(user: Any, name: str, access: Access, config: str | None = None) -> SchedulerRun:
+    """A cluster, the way to it, and a run that waits to be started.
+
+    Raises:
+        NameTaken, CannotConnect: nothing was kept.
+    """
+    _check_name(name)
+    columns, version = _looked_at(access)
+    try:
+        with transaction.atomic():
+            cluster = Cluster.objects.create(
+                name=name, kind=Cluster.Kind.KUBE, created_by=_person(user)
+            )
+            ClusterConnection.objects.create(
+                cluster=cluster, **columns, **_seen(version), **_changed(user)
+            )
+            run = runs.create_run(
+                cluster,
+                name=name,
+                config=default_config() if config is None else config,
+                desired_state=SchedulerRun.DesiredState.STOPPED,
+            )
+            SchedulerRun.objects.filter(pk=run.pk).update(state=SchedulerRun.State.STOPPED)
+            run.refresh_from_db()
+            audit.write(user, AuditEntry.Verb.ADD_CLUSTER, name, run=run, detail=_public(columns))
+    except IntegrityError:
+        raise NameTaken(f'A cluster named "{name}" exists already.') from None
+    return run
+
+
+def change(user: Any, connection: ClusterConnection, access: Access) -> None:
+    """Another way to the same cluster; runs take it up when they are started the next time.
+
+    Raises:
+        CannotConnect: nothing was changed.
+    """
+    columns, version = _looked_at(access)
+    with transaction.atomic():
+        ClusterConnection.objects.filter(pk=connection.pk).update(
+            **columns, **_seen(version), **_changed(user)
+        )
+        name = connection.cluster.name
+        audit.write(user, AuditEntry.Verb.CHANGE_CLUSTER, name, detail=_public(columns))
+
+
+def look(connection: ClusterConnection) -> str:
+    """Whether it can be reached now; why not, or "". Kept on the row."""
+    try:
+        version = _version(access_of(connection))
+        problem = ""
+    except (AccessError, CannotConnect) as error:
+        version, problem = connection.version, str(error)
+    rows = ClusterConnection.objects.filter(pk=connection.pk)
+    rows.update(**{**_seen(version), "problem": problem})
+    return problem
+
+
+def default_config() -> str:
+    return (Path(settings.BASE_DIR) / DEFAULT_CONFIG).read_text(encoding="utf-8")
+
+
+def _check_name(name: str) -> None:
+    try:
+        cluster_name_validator(name)
+    except ValidationError as error:
+        raise NameTaken(" ".join(error.messages)) from None
+    if Cluster.objects.filter(name=name).exists():
+        raise NameTaken(f'A cluster named "{name}" exists already.')
+
+
+def _looked_at(access: Access) -> tuple[dict[str, Any], str]:
+    try:
+        return columns_of(access), _version(access)
+    except AccessError as error:
+        raise CannotConnect(f"{_sentence(str(error))}") from None
+
+
+def _version(access: Access) -> str:
+    """Raises AccessError, CannotConnect."""
+    # Half a second and 50 MB, which only those pay who have real clusters.
+    from scheduler_core.kube.cluster import KubeCluster
+    from scheduler_core.kube.connect import connect
+
+    connection = connect(access)
+    with KubeCluster(connection) as cluster:
+        try:
+            return probe(cluster)
+        except ApiError as error:
+            raise CannotConnect(words(connection.server, error)) from None
+
+
+def probe(cluster: KubeCluster) -> str:
+    """The server's version; everybody may ask for that, so that something is read as well.
+
+    Raises:
+        ApiError
+    """
+    version = cluster.version()
+    cluster.list("Namespace", field_selector="metadata.name=default")
+    return version
+
+
+def words(server: str, error: ApiError) -> str:
+    """Why a cluster cannot be used, for people."""
+    if error.code == 401:
+        return f"{server} does not accept these credentials (401 Unauthorized)."
+    if error.code == 403:
+        return f"{server} lets these credentials do too little: {error.message}"
+    _, _, cause = error.message.partition(": ")
+    return f"{server} cannot be reached: {cause or error.message}"
+
+
+def _seen(version: str) -> dict[str, Any]:
+    return {"version": version[:100], "problem": "", "checked_at": timezone.now()}
+
+
+def _changed(user: Any) -> dict[str, Any]:
+    return {"changed_at": timezone.now(), "changed_by": _person(user)}
+
+
+def _person(user: Any) -> Any:
+    return user if user is not None and user.pk else None
+
+
+def _public(columns: dict[str, Any]) -> dict[str, Any]:
+    """For the audit: no credentials."""
+    return {key: str(value) for key, value in columns.items() if value and key != "sealed"}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
