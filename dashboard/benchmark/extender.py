@@ -19,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+from dashboard import interpreter
 from dashboard.extender_service import service
 from dashboard.health.probes import Probes
 from dashboard.metrics import carried
@@ -214,6 +215,7 @@ def _pod(name: str, node: str) -> Json:
 def _serving(cluster: BenchmarkCluster) -> Iterator[tuple[str, int]]:
     scheduler = Scheduler(default_configuration(in_tree_registry()), cluster)
     scheduler.start()
+    interpreter.tune()  # as a worker does
     recorder = Recorder(RUN, fence=None, clock=time.time)
     run = CarriedRun(RUN, "benchmark", "benchmark", recorder, scheduler=scheduler)
     stop = threading.Event()
