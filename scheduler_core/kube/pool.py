@@ -151,7 +151,8 @@ def _no_answer(fault: Exception) -> NoAnswer:
     text = str(fault).partition(") ")[2] or str(fault)
     if isinstance(fault, ReadTimeoutError):
         return NoAnswer("the server did not answer in time", sent=True, timed_out=True)
-    if isinstance(fault, ConnectTimeoutError):
+    # Also a refused connection is one of these.
+    if isinstance(fault, ConnectTimeoutError) and not isinstance(fault, NewConnectionError):
         return NoAnswer("no connection in time", sent=False, timed_out=True)
     sent = not isinstance(fault, _NOT_SENT)
     if isinstance(fault, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(fault):
@@ -161,5 +162,4 @@ def _no_answer(fault: Exception) -> NoAnswer:
 
 def _plain(text: str) -> str:
     """Without the representation of the connection object that urllib3 puts before it."""
-    _, arrow, after = text.rpartition(": Failed to")
-    return f"Failed to{after}" if arrow else text
+    return text.rpartition("Failed to establish a new connection: ")[2]
