@@ -97,9 +97,9 @@ def read_address(env: environ.Env, name: str) -> tuple[str, int] | None:
     return host or "0.0.0.0", int(port)  # noqa: S104 - it was asked for
 
 
-def read_choice(name: str, choices: tuple[str, ...]) -> str:
+def read_choice(env: environ.Env, name: str, choices: tuple[str, ...]) -> str:
     """Return one of ``choices``, the first without the variable."""
-    value = os.environ.get(name) or choices[0]
+    value: str = read(env.str, name, default="") or choices[0]
     if value not in choices:
         stop(f"the environment variable {name}={value} must be one of {', '.join(choices)}.")
     return value

@@ -301,7 +301,7 @@ LOGGING: dict[str, Any] = {
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": read_choice("KUBESCHED_LOG_FORMAT", ("line", "json")),
+            "formatter": read_choice(env, "KUBESCHED_LOG_FORMAT", ("line", "json")),
         }
     },
     # Beat calls every two seconds; two more lines for each call would bury everything else.
