@@ -292,15 +292,18 @@ def _bound_without_approval(facts: Facts, terms: Terms) -> Iterator[str]:
             states = [wait["state"] for wait in waits]
             yield f"{pod.key} ({pod.uid[:8]}) was bound; its waits ended as {states}"
             continue
-        if terms.always_asked and not any(_was_let_go_rightly(facts, wait) for wait in waits):
+        if terms.always_asked and not any(_was_let_go_rightly(facts, w, terms) for w in waits):
             yield f"{pod.key} ({pod.uid[:8]}) was bound; {_name(waits[-1])} has too few approvals"
 
 
-def _was_let_go_rightly(facts: Facts, wait: Row) -> bool:
+def _was_let_go_rightly(facts: Facts, wait: Row, terms: Terms) -> bool:
     if wait["state"] not in ("allowed", "removed"):
         return False
-    ended = wait["resolved_at"]
-    if _by_time(wait) and ended is not None and ended >= wait["deadline"] - EPSILON:
+    ended, deadline = wait["resolved_at"], wait["deadline"]
+    if wait["pod_group"] and terms.timeouts:
+        # Its own time has let it go; what is shown after that is how long its gang may wait.
+        deadline = min(deadline, wait["since"] + min(terms.timeouts))
+    if _by_time(wait) and ended is not None and ended >= deadline - EPSILON:
         return True
     return _enough(facts, wait)
 

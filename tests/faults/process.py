@@ -13,7 +13,6 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from dashboard import (
 from dashboard.carriage import Carriage, Surroundings
 from dashboard.lease_keeper import LeaseKeeper
 from dashboard.leases import FencedError
+from dashboard.metrics.carried import CarriedRun
 from dashboard.models import Sandbox, SchedulerRun
 from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.recording import BatchWriter
@@ -296,19 +296,11 @@ class Worker:
         """As ``RunLoop.carry`` begins."""
         around, faults = self.around, self.around.faults
         self.recorder = InlineRecorder(run.pk, self.keeper.fence, around)
-        values: dict[str, Any] = {
-            "run_id": run.pk,
-            "sandbox": hosted.find(around.cluster_id),
-            "recorder": self.recorder,
-            "clock": around.clock,
-            "tie_breaker": SeededRandom(run.seed),
-            "seed": run.seed,
-        }
-        if "carried" in {field.name for field in fields(Surroundings)}:
-            from dashboard.metrics.carried import CarriedRun
-
-            values["carried"] = CarriedRun(run.pk, run.name, run.cluster.name, self.recorder)
-        surroundings = Surroundings(**values)
+        carried = CarriedRun(run.pk, run.name, run.cluster.name, self.recorder)  # type: ignore[arg-type]
+        tie_breaker = SeededRandom(run.seed)
+        surroundings = Surroundings(
+            run.pk, self.loop._host, self.recorder, carried, around.clock, tie_breaker, run.seed
+        )  # type: ignore[arg-type]
         self._surroundings = surroundings
         self.carriage: Carriage = self.loop._first(surroundings, self.keeper.fence)
         self.recorder.start()
@@ -446,7 +438,7 @@ def quiet() -> Iterator[None]:
 def surroundings(around: Surrounding, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Time, bell, pages and threads of the product are those of the round."""
     time = SimpleNamespace(time=around.clock.now, monotonic=around.clock.now)
-    executor = lambda: SteppedExecutor(around.rng, around.faults)  # noqa: E731
+    executor = lambda _threads: SteppedExecutor(around.rng, around.faults)  # noqa: E731
     with patch.context() as patched, quiet():
         for module in (commits, lease_keeper):
             patched.setattr(module, "time", time)
