@@ -405,7 +405,7 @@ def test_some_nodes_in_an_order_of_their_own() -> None:
         ),
         (
             {"shape": [{"utilization": 0, "score": 0}]},
-            'shape: Invalid value: [{"score": 0, "utilization": 0}]: unexpected field `shape`, '
+            'shape: Invalid value: [{"score":0,"utilization":0}]: unexpected field `shape`, '
             "remove it or turn on the feature gate StorageCapacityScoring",
         ),
     ],
