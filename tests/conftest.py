@@ -157,7 +157,9 @@ def demo_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Dem
     One for the whole run: a test that kills or stops something starts its own with
     `servers.start_demo`.
     """
-    demo = servers.start_demo(tmp_path_factory.mktemp("demo") / "data")
+    # Sandboxes of tests stay to the end, and each takes two places.
+    folder = tmp_path_factory.mktemp("demo") / "data"
+    demo = servers.start_demo(folder, KUBESCHED_LOOP_CONCURRENCY="64")
     try:
         yield demo
     finally:
