@@ -17,6 +17,7 @@ from dashboard import hosted, interpreter, leases, runs, sandbox_journal
 from dashboard.hosted import HostedSandbox
 from dashboard.lease_keeper import LeaseKeeper
 from dashboard.models import Sandbox, SchedulerRun
+from dashboard.sandbox_api import lifecycle as sandbox_api
 from dashboard.sandbox_journal import DatabaseJournal
 from dashboard.workload_specs import InvalidWorkload, make_workload
 from scheduler_core.clock import RealClock
@@ -57,11 +58,14 @@ class SandboxHost:
         self._workload_state: dict[str, Any] | None = None
         self._snapshot_at = 0
         self._no_snapshot_before = 0.0
+        self._access: sandbox_api.OpenSandbox | None = None
 
     def read_desired_state(self) -> None:
         """Called by the lease keeper with each renewal."""
         wanted = Sandbox.objects.values_list("desired_state", flat=True)
         self._desired = wanted.filter(pk=self._id).first() or _STOPPED
+        if self._access is not None:
+            self._access.refresh()
 
     def own(self, keeper: LeaseKeeper, on_ready: Callable[[], object]) -> None:
         """Serve the sandbox until it is not wanted, the lease is lost or the worker stops."""
@@ -74,6 +78,7 @@ class SandboxHost:
             stack.callback(server.close)
             hosted.publish(self._id, entry)
             stack.callback(hosted.withdraw, self._id)
+            self._access = stack.enter_context(sandbox_api.served(self._id, cluster))
             set_state(self._id, Sandbox.State.RUNNING)
             on_ready()
             while not self._ended(keeper):

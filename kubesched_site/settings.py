@@ -89,6 +89,10 @@ KUBESCHED_WORKER_LISTEN = read_address(env, "KUBESCHED_WORKER_LISTEN")
 KUBESCHED_WORKER_TLS_CERT = os.environ.get("KUBESCHED_WORKER_TLS_CERT", "")
 KUBESCHED_WORKER_TLS_KEY = os.environ.get("KUBESCHED_WORKER_TLS_KEY", "")
 KUBESCHED_WORKER_CLIENT_CA = os.environ.get("KUBESCHED_WORKER_CLIENT_CA", "")
+# Where sandboxes speak the Kubernetes API; a free port of this machine without it.
+KUBESCHED_SANDBOX_API_LISTEN = read_address(env, "KUBESCHED_SANDBOX_API_LISTEN")
+# Further names and addresses by which clients reach it; the first is shown in kubeconfigs.
+KUBESCHED_SANDBOX_API_NAMES = read(env.list, "KUBESCHED_SANDBOX_API_NAMES", default=[])
 # Reads /metrics and /configz, like an API token with the scope "read".
 KUBESCHED_METRICS_TOKEN = os.environ.get("KUBESCHED_METRICS_TOKEN", "")
 # Networks that webhooks may reach although they are not public. The demo may reach itself.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import Final
+from typing import Any, Final
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
@@ -50,7 +49,7 @@ def _fresh() -> str:
 
 
 @transaction.atomic
-def download(user: AbstractBaseUser, run: SchedulerRun) -> str:
+def download(user: Any, run: SchedulerRun) -> str:
     """The kubeconfig of a run's sandbox; that it was given away is written down.
 
     Raises:
@@ -68,7 +67,7 @@ def download(user: AbstractBaseUser, run: SchedulerRun) -> str:
 
 
 @transaction.atomic
-def new_token(user: AbstractBaseUser, run: SchedulerRun) -> None:
+def new_token(user: Any, run: SchedulerRun) -> None:
     """From now on (within seconds) the old token opens nothing more."""
     row = ensure(run.cluster_id)
     row.token, row.token_made_at = _fresh(), timezone.now()
@@ -76,5 +75,5 @@ def new_token(user: AbstractBaseUser, run: SchedulerRun) -> None:
     _record(user, AuditEntry.Verb.NEW_SANDBOX_TOKEN, run)
 
 
-def _record(user: AbstractBaseUser, verb: AuditEntry.Verb, run: SchedulerRun) -> None:
+def _record(user: Any, verb: AuditEntry.Verb, run: SchedulerRun) -> None:
     audit.write(user, verb, f"sandbox {run.cluster.name}", run=run)

@@ -157,10 +157,13 @@ class ApiThread:
 
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because asyncio switches Nagle's delay off for those sockets alone.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        # From now on clients wait until the loop runs, and are not turned away.
+        listener.listen(_BACKLOG)
     except OSError:
         listener.close()
         raise
