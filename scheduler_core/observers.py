@@ -18,6 +18,7 @@ HOOKS = (
     "decision_applied",
     "queues_listed",
     "usage_changed",
+    "pod_observed",
 )
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from scheduler_core.observations import Observation
 from scheduler_core.records import (
     BindingRecord,
     ClusterUsage,
@@ -241,6 +242,10 @@ class Observer(Protocol):
 
     def usage_changed(self, usage: ClusterUsage) -> None:
         """At the same pace as queues_listed."""
+        return
+
+    def pod_observed(self, record: Observation) -> None:
+        """What an observing scheduler thinks of a pod that another one places."""
         return
 
     def detached(self, error: Exception) -> None:

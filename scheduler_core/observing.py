@@ -1,0 +1,503 @@
+"""ObservingScheduler: looks on while another scheduler places pods, and says what we would do.
+
+It shares Cache, Snapshot, event handlers, profiles and algorithm with ``Scheduler``, and has
+nothing that writes: no assuming, no binding, no conditions, no events. Its cluster refuses writes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from random import Random
+from time import perf_counter
+from typing import Any, Final, TypeVar
+
+from scheduler_core.algorithm import ScheduleResult, SchedulingAlgorithm, SmallestName, TieBreaker
+from scheduler_core.api import Pod
+from scheduler_core.backend.cache import Cache
+from scheduler_core.backend.informers import Informers
+from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
+from scheduler_core.backend.snapshot import Snapshot
+from scheduler_core.clock import RealClock
+from scheduler_core.comparing import Comparison, compare, without_them
+from scheduler_core.config import SchedulerConfiguration
+from scheduler_core.eventhandlers import EventHandlers
+from scheduler_core.extender import Extenders
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.runtime.framework import Services
+from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
+from scheduler_core.inbox import Inbox
+from scheduler_core.observations import Observation, Verdict
+from scheduler_core.observers import ObserverSet
+from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
+from scheduler_core.profile import Profiles
+from scheduler_core.read_only import ReadOnlyCluster
+from scheduler_core.records import PodRef
+
+__all__ = ["ObservingScheduler", "OpenObservation"]
+
+#: Messages taken from the inbox before a pod that waits gets looked at.
+MAX_MESSAGES_PER_TURN: Final = 2_000
+#: Longest sleep of an idle loop, in seconds.
+MAX_IDLE: Final = 0.5
+#: A pod that waits is looked at again after so many seconds: what would fit has changed, maybe.
+LOOK_AGAIN: Final = 30.0
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenObservation:
+    """A pod that waited when the last observer of this run ended."""
+
+    pod: PodRef
+    scheduler: str
+    seen_at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    work: Callable[[], Any]
+    answer: Future[Any]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A pod without a node. ``told``: the last word of it."""
+
+    pod: Pod
+    seen_at: float
+    first: str = ""
+    was_looked_at: bool = False
+    told: Observation | None = None
+
+
+class ObservingScheduler:
+    """Evaluates every pod that another scheduler is placing, and tells observers
+    (``Observer.pod_observed``). Of ``Scheduler`` it has what a run's owner calls.
+
+    What counts is the state just before the pod is seen on its node: every event before that one is
+    taken in, the pod itself holds nothing yet. Pods that wait are looked at when they are first
+    seen, as soon as no events wait, and again every half a minute.
+
+    A pod is evaluated by the profile that its ``spec.schedulerName`` names, or else by the
+    configuration's first one. All nodes are looked at, whatever percentageOfNodesToScore says.
+    The configuration's extenders are asked (filter, prioritize), over the network.
+
+    Args:
+        cluster: only reads are passed on to it.
+        tie_breaker: which of several best nodes we call ours; default: the smallest name.
+        first_sequence: number of the first Observation.
+
+    Raises:
+        ProfileError: as for ``Scheduler``.
+    """
+
+    def __init__(
+        self,
+        config: SchedulerConfiguration,
+        cluster: Cluster,
+        *,
+        clock: Clock | None = None,
+        observers: Iterable[Observer] = (),
+        tie_breaker: TieBreaker | None = None,
+        first_sequence: int = 1,
+    ) -> None:
+        self._clock = clock or RealClock()
+        self._cluster = ReadOnlyCluster(cluster)
+        self._inbox: Inbox[WatchEvent | _Question] = Inbox()
+        self._observers = ObserverSet(observers)
+        self._sequence = first_sequence
+        self._subscriptions: list[Subscription] = []
+        self._synced: set[str] = set()
+        self._is_watching = self._has_begun = self._paused = False
+        self._open: list[OpenObservation] = []
+        #: Pods without a node by key; those that are not looked at yet; uid -> when to look again.
+        self._waiting: dict[str, _Waiting] = {}
+        self._new: dict[str, None] = {}
+        self._again: OrderedDict[str, float] = OrderedDict()
+        # State, all of it owned by the thread that calls run_once().
+        self.cache = Cache()
+        self.snapshot = Snapshot()
+        self.informers = Informers()
+        self._extenders = Extenders(config.extenders)
+        services = Services(
+            snapshot=self.snapshot,
+            informers=self.informers,
+            waiting_pods=WaitingPodsMap(),
+            cluster=self._cluster,
+            clock=self._clock,
+            activate=_activate_nobody,
+            emit_event=_tell_nobody,
+            background=_leave_undone,
+            preemption_extenders=self._extenders.preemption,
+            random=Random(0),  # noqa: S311 - not for secrets
+        )
+        self.profiles = Profiles(config, config.registry, services)
+        self._first_profile = config.profiles[0].scheduler_name
+        # Nobody is ever queued; what preemption has promised whom is kept beside the queue.
+        queue = SchedulingQueue(
+            self.profiles.queue_sort.less, self._clock, pods=self.informers.informer("Pod")
+        )
+        self._nominator = services.nominator = queue.nominator
+        self._handlers = EventHandlers(self.cache, queue, self.informers, ())
+        self._algorithm = SchedulingAlgorithm(
+            tie_breaker or SmallestName(),
+            score_single_node=True,
+            every_node=True,
+            extenders=self._extenders,
+            reuse=True,
+        )
+
+    # -- life ------------------------------------------------------------------------------------
+
+    def start(self, waiting: Iterable[OpenObservation] = ()) -> None:
+        """Begin to watch. ``waiting``: pods that waited when the last observer of this run ended;
+        what became of those that do not wait any more is told."""
+        self._open = list(waiting)
+        for kind in self.watched_kinds():
+            self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
+        self._is_watching = True
+
+    def watched_kinds(self) -> tuple[str, ...]:
+        """Nodes before pods: pods that are bound want to find theirs."""
+        kinds = ["Namespace", "Node", "PriorityClass"]
+        kinds += [kind for kind in self.informers.kinds() if kind not in (*kinds, "Pod")]
+        return (*kinds, "Pod")
+
+    def stop(self) -> None:
+        """End the watches. May be called twice."""
+        self._is_watching = False
+        for subscription in self._subscriptions:
+            subscription.stop()
+        self._subscriptions.clear()
+        self._extenders.close()
+
+    def pause(self) -> None:
+        """Decide nothing; what happens is taken in all the same."""
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def wake(self) -> None:
+        """From any thread: have the loop look around now."""
+        self._inbox.wake()
+
+    def ask(self, work: Callable[[], R]) -> Future[R]:
+        """From any thread: run ``work`` on the observer's thread. It must be quick."""
+        answer: Future[R] = Future()
+        self._inbox.put(_Question(work, answer))
+        return answer
+
+    @property
+    def is_synced(self) -> bool:
+        """Every kind has been listed once; may be read from any thread, as a hint."""
+        return self._is_watching and len(self._synced) >= len(self._subscriptions)
+
+    @property
+    def is_busy(self) -> bool:
+        """Events or pods wait to be looked at; may be read from any thread, as a hint."""
+        return len(self._inbox) > 0 or bool(self._new)
+
+    @property
+    def next_sequence(self) -> int:
+        return self._sequence
+
+    def run(self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None) -> None:
+        """Loop until ``should_stop()``; ``tick`` runs once per turn."""
+        while not should_stop():
+            tick()
+            if not self.run_once():
+                self._inbox.wait(self.idle_seconds())
+
+    def idle_seconds(self) -> float:
+        """How long nothing is due."""
+        if self._paused or not self._again:
+            return MAX_IDLE
+        due = next(iter(self._again.values()))
+        return min(MAX_IDLE, max(0.0, due - self._clock.now()))
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    def run_once(self) -> bool:
+        """One turn; whether there was anything to do. 1. Take in what happened, deciding on each
+        pod just before it is seen on its node. 2. Look at one pod that waits."""
+        worked = self._drain_inbox()
+        if not self.is_synced:
+            return worked
+        if not self._has_begun:
+            self._begin()
+        return self._look_at_one() or worked
+
+    def handle(self, message: WatchEvent | _Question) -> None:
+        """Take one message into the state."""
+        if isinstance(message, _Question):
+            _answer(message)
+        elif message.type == "SYNCED":
+            self._synced.add(message.kind)
+        elif message.kind == "Pod":
+            self._pod_event(message)
+        else:
+            self._handlers.handle(message)
+
+    def _drain_inbox(self) -> bool:
+        for count in range(MAX_MESSAGES_PER_TURN):
+            message = self._inbox.take()
+            if message is None:
+                return count > 0
+            self.handle(message)
+        return True
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def _pod_event(self, event: WatchEvent) -> None:
+        key, uid, node = _who(event)
+        waiting = self._waiting.get(key)
+        if waiting is not None and event.type != "DELETED" and node and uid == waiting.pod.uid:
+            self._placed(waiting, node)
+        before: Pod | None = self.informers.informer("Pod").get(key)
+        self._handlers.handle(event)
+        after: Pod | None = self.informers.informer("Pod").get(key)
+        if after is not before:
+            self._changed(before, after)
+
+    def _changed(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod came, changed or went; the state has it already."""
+        known = before is not None and after is not None and before.uid == after.uid
+        if before is not None and not known:
+            self._left(before)
+        if after is None:
+            return
+        if after.is_assigned:
+            was_here = (
+                known and before is not None and (before.is_assigned or not _is_daemon(after))
+            )
+            if self._has_begun and not was_here:
+                self._tell_left_out(after)
+            return
+        self._nominator.delete(after)
+        self._nominator.add(after)
+        if _is_daemon(after):
+            return
+        waiting = self._waiting.get(after.key)
+        if waiting is not None:
+            waiting.pod = after
+            return
+        self._waiting[after.key] = _Waiting(after, self._clock.now())
+        self._new[after.key] = None
+
+    def _left(self, pod: Pod) -> None:
+        self._nominator.delete(pod)
+        waiting = self._waiting.get(pod.key)
+        if waiting is None or waiting.pod.uid != pod.uid:
+            return
+        self._forget(pod.key)
+        told = waiting.told
+        ours = told.ours if told is not None else ""
+        would = f" We would have chosen {ours}." if ours else ""
+        why = f"It went before anybody placed it.{would}"
+        self._tell(waiting, Comparison(Verdict.GONE, ours, why=why))
+
+    def _forget(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        self._new.pop(key, None)
+        self._again.pop(key, None)
+
+    def _placed(self, waiting: _Waiting, node: str) -> None:
+        """Another scheduler's decision is seen: make ours, in the state before it."""
+        pod = waiting.pod
+        self._forget(pod.key)
+        self._nominator.delete(pod)
+        if self._paused or not self._has_begun:
+            what = "the run was paused" if self._paused else "the cluster was being listed"
+            why = f"It was placed on {node} while {what}."
+            self._tell(waiting, Comparison(Verdict.MISSED, why=why), node)
+            return
+        began = perf_counter()
+        result = self._decide(pod)
+        found = compare(result, node, pod.nominated_node_name)
+        found = replace(found, why=found.why + _changed_mind(found, waiting, node))
+        self._tell(waiting, found, node, result, perf_counter() - began)
+
+    def _look_at_one(self) -> bool:
+        """At a pod that is new, or at the one that was not looked at for longest."""
+        if self._paused or len(self._inbox):
+            return False
+        key = next(iter(self._new), None)
+        if key is None:
+            key, due = next(iter(self._again.items()), (None, 0.0))
+            if key is None or due > self._clock.now():
+                return False
+        self._new.pop(key, None)
+        self._again.pop(key, None)
+        self._again[key] = self._clock.now() + LOOK_AGAIN
+        self._look(self._waiting[key])
+        return True
+
+    def _look(self, waiting: _Waiting) -> None:
+        pod, result, began = waiting.pod, None, perf_counter()
+        if pod.scheduling_gates:
+            why = f"Nobody may place it yet: scheduling gates {', '.join(pod.scheduling_gates)}."
+            found = Comparison(Verdict.PENDING, why=why)
+        else:
+            result = self._decide(pod)
+            found = without_them(result, pod.nominated_node_name)
+        if not waiting.was_looked_at and not pod.scheduling_gates:
+            waiting.was_looked_at, waiting.first = True, found.ours
+        told = waiting.told
+        if told is None or (told.ours, told.why) != (found.ours, found.why):
+            self._tell(waiting, found, "", result, perf_counter() - began)
+
+    def _decide(self, pod: Pod) -> ScheduleResult:
+        self.snapshot.update(self.cache)
+        framework = self.profiles[self._profile_of(pod.scheduler_name)]
+        return self._algorithm.schedule(framework, CycleState(), pod)
+
+    def _profile_of(self, scheduler: str) -> str:
+        return scheduler if scheduler in self.profiles else self._first_profile
+
+    def _begin(self) -> None:
+        """Everything is listed: what became of the pods that the last observer left waiting?"""
+        self._has_begun = True
+        for row in self._open:
+            pod: Pod | None = self.informers.informer("Pod").get(row.pod.key)
+            is_here = pod is not None and pod.uid == row.pod.uid
+            waiting = self._waiting.get(row.pod.key)
+            if is_here and waiting is not None:
+                waiting.seen_at = row.seen_at
+                continue
+            node = pod.node_name if pod is not None and is_here else ""
+            verdict = Verdict.MISSED if node else Verdict.GONE
+            why = f"It was placed on {node} while nobody observed." if node else _GONE_UNSEEN
+            self._tell_of(row.pod, row.scheduler, row.seen_at, Comparison(verdict, why=why), node)
+        self._open = []
+
+    # -- what is told ----------------------------------------------------------------------------
+
+    def _tell_left_out(self, pod: Pod) -> None:
+        verdict = Verdict.DAEMON_SET if _is_daemon(pod) else Verdict.PRESET
+        found = Comparison(verdict)
+        self._tell_of(_ref(pod), pod.scheduler_name, self._clock.now(), found, pod.node_name)
+
+    def _tell(
+        self,
+        waiting: _Waiting,
+        found: Comparison,
+        actual: str = "",
+        result: ScheduleResult | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        pod = waiting.pod
+        waiting.told = self._tell_of(
+            _ref(pod),
+            pod.scheduler_name,
+            waiting.seen_at,
+            found,
+            actual,
+            result,
+            first=waiting.first,
+            duration=seconds,
+        )
+
+    def _tell_of(
+        self,
+        pod: PodRef,
+        scheduler: str,
+        seen_at: float,
+        found: Comparison,
+        actual: str = "",
+        result: ScheduleResult | None = None,
+        *,
+        first: str = "",
+        duration: float = 0.0,
+    ) -> Observation:
+        record = Observation(
+            sequence=self._sequence,
+            pod=pod,
+            verdict=found.verdict,
+            scheduler=scheduler,
+            profile=self._profile_of(scheduler),
+            seen_at=seen_at,
+            at=self._clock.now(),
+            ours=found.ours,
+            actual=actual,
+            ours_total=found.ours_total,
+            actual_total=found.actual_total,
+            ties=result.ties if result is not None else 0,
+            nodes_total=result.size if result is not None else 0,
+            nodes_feasible=len(result.feasible) if result is not None else 0,
+            first=first,
+            why=found.why,
+            plugin=found.plugin,
+            comparison=found.plugins,
+            duration=duration,
+        )
+        self._sequence += 1
+        self._observers.tell("pod_observed", record)
+        return record
+
+
+_GONE_UNSEEN: Final = "It went while nobody observed."
+
+
+def _changed_mind(found: Comparison, waiting: _Waiting, actual: str) -> str:
+    """Where the state has changed between the pod's arrival and the sight of its node: their
+    decision was made somewhere in between."""
+    if found.verdict in (Verdict.AGREE, Verdict.TIE) or not waiting.first:
+        return ""
+    if waiting.first == actual:
+        return f" When the pod came we chose {actual}, too: the cluster has changed since."
+    if waiting.first != found.ours:
+        return f" When the pod came we would have chosen {waiting.first}."
+    return ""
+
+
+def _who(event: WatchEvent) -> tuple[str, str, str]:
+    """Key, uid and node of a pod's event, as far as they can be told from malformed JSON."""
+    meta, spec = event.object.get("metadata"), event.object.get("spec")
+    meta = meta if isinstance(meta, Mapping) else {}
+    spec = spec if isinstance(spec, Mapping) else {}
+    key = f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
+    return key, str(meta.get("uid") or ""), str(spec.get("nodeName") or "")
+
+
+def _is_daemon(pod: Pod) -> bool:
+    controller = pod.controller
+    return controller is not None and controller.kind == "DaemonSet"
+
+
+def _ref(pod: Pod) -> PodRef:
+    return PodRef(pod.uid, pod.namespace, pod.name)
+
+
+def _answer(question: _Question) -> None:
+    if not question.answer.set_running_or_notify_cancel():
+        return
+    try:
+        result = question.work()
+    except BaseException as exc:  # noqa: BLE001 - it belongs to whoever asked
+        question.answer.set_exception(exc)
+    else:
+        question.answer.set_result(result)
+
+
+# -- nothing happens -------------------------------------------------------------------------------
+
+
+def _leave_undone(key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
+    """Evictions and other writes stay thoughts."""
+
+
+def _activate_nobody(pods: Mapping[str, Pod]) -> None:
+    """There is no queue."""
+
+
+def _tell_nobody(*args: Any, **kwargs: Any) -> None:
+    """There is nobody to read events."""
