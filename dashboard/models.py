@@ -221,6 +221,7 @@ class SchedulerRun(models.Model):
     unschedulable = models.BigIntegerField(default=0)
     error = models.BigIntegerField(default=0)
     skipped = models.BigIntegerField(default=0)
+    advised = models.BigIntegerField(default=0)
     bound = models.BigIntegerField(default=0)
     bind_failed = models.BigIntegerField(default=0)
     matrices_dropped = models.BigIntegerField(default=0)

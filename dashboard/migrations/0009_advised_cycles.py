@@ -10,6 +10,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='schedulerrun',
+            name='advised',
+            field=models.BigIntegerField(default=0),
+        ),
         migrations.AlterField(
             model_name='schedulingcycle',
             name='outcome',
