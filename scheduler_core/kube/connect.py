@@ -22,6 +22,7 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import (
     ConfigException,
+    kube_config,
     load_incluster_config,
     load_kube_config,
     load_kube_config_from_dict,
@@ -36,6 +37,9 @@ from .pool import PoolTransport
 __all__ = ["Connection", "connect"]
 
 log = logging.getLogger(__name__)
+
+#: what a pool would read from files, and has been read already
+_OF_FILES: Final = ("ca_certs", "ca_cert_data", "cert_file", "key_file")
 
 #: seconds of silence before the kernel asks whether the other side is there, seconds between two
 #: questions, and how many go unanswered before the connection counts as dead
@@ -66,6 +70,8 @@ class Connection:
         manager: urllib3.PoolManager = client.rest_client.pool_manager
         manager.connection_pool_kw["block"] = waits
         if self._tls is not None:
+            for name in _OF_FILES:
+                manager.connection_pool_kw.pop(name, None)
             manager.connection_pool_kw["ssl_context"] = self._tls
         return PoolTransport(manager, self._configuration.host, self._headers, urlencode)
 
@@ -101,7 +107,24 @@ def _of_file(access: KubeconfigFile) -> Connection:
         client_configuration=configuration,
         persist_config=False,
     )
-    return Connection(configuration, None)
+    try:
+        tls = _tls_of_files(configuration)
+    finally:
+        # What was embedded in the kubeconfig, which the client has put into files.
+        kube_config._cleanup_temp_files()
+    return Connection(configuration, tls)
+
+
+def _tls_of_files(configuration: Configuration) -> ssl.SSLContext | None:
+    if not configuration.host.startswith("https"):
+        return None
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
 
 
 def _of_text(access: Kubeconfig) -> Connection:

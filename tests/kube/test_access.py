@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from scheduler_core.kube.access import (
     read_kubeconfig,
 )
 from scheduler_core.kube.connect import connect
+from tests.kube.certificates import make
 
 SECRET = "s3cret-t0ken"
 
@@ -159,18 +161,25 @@ def test_no_secret_in_texts_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     assert SECRET not in caplog.text
 
 
-def test_keys_leave_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The official client would write them into files and leave them until the process ends."""
-    from tests.kube.certificates import make
-
+@pytest.mark.parametrize("as_file", [False, True], ids=["pasted", "file of this machine"])
+def test_keys_leave_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_file: bool
+) -> None:
+    """The official client writes them into files and leaves those until the process ends."""
     pair = make()
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    left = tmp_path / "left"
+    left.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(left))
     data = {key: base64.b64encode(value).decode() for key, value in pair.items()}
     user = {"client-certificate-data": data["certificate"], "client-key-data": data["key"]}
-    text = kubeconfig(**user).replace("http://127", "https://127")
-    config = yaml.safe_load(text)
+    config = yaml.safe_load(kubeconfig(**user).replace("http://127", "https://127"))
     config["clusters"][0]["cluster"]["certificate-authority-data"] = data["certificate"]
-    connection = connect(Kubeconfig(yaml.safe_dump(config)))
-    connection.open(1)
-    assert list(tmp_path.iterdir()) == []
-    assert connection._configuration.key_file is None
+    text = yaml.safe_dump(config)
+    path = tmp_path / "config"
+    path.write_text(text)
+    for _ in range(2):
+        connection = connect(KubeconfigFile(str(path)) if as_file else Kubeconfig(text))
+        kept = connection.open(1)._manager.connection_pool_kw
+        assert list(left.iterdir()) == []
+        assert "key_file" not in kept
+        assert kept["ssl_context"].get_ca_certs()
