@@ -40,6 +40,9 @@ ROOTS = {
         "V1StorageClass V1CSINode V1CSIDriver V1CSIStorageCapacity V1VolumeAttachment"
     ),
     "io.k8s.api.scheduling.v1": "V1PriorityClass",
+    "io.k8s.api.resource.v1": (
+        "ResourceV1ResourceClaim V1ResourceClaimTemplate V1DeviceClass V1ResourceSlice"
+    ),
     "io.k8s.api.coordination.v1": "V1Lease",
     "io.k8s.api.authorization.v1": (
         "V1SelfSubjectAccessReview V1SelfSubjectRulesReview V1SubjectAccessReview "
@@ -54,6 +57,8 @@ RENAMED = {
     "CoreV1EventSeries": "CoreEventSeries",
     "EventsV1Event": "Event",
     "EventsV1EventSeries": "EventSeries",
+    "ResourceV1ResourceClaim": "ResourceClaim",
+    "CoreV1ResourceClaim": "ContainerResourceClaim",
     "StorageV1TokenRequest": "TokenRequest",
 }
 SCALARS = {

@@ -13,6 +13,9 @@ from scheduler_core.ports import Json
 __all__ = ["PLAIN_KINDS", "PlainKind", "named_faults"]
 
 
+_RESOURCE: Final = "resource.k8s.io/v1"
+
+
 @dataclass(frozen=True, slots=True)
 class PlainKind:
     """One such kind; see `Resource` for the fields."""
@@ -75,6 +78,11 @@ def _definition_faults(definition: Json) -> list[FieldError]:
 #: the kinds
 PLAIN_KINDS: Final = (
     PlainKind("ConfigMap", "v1", "configmaps", True, named_faults),
+    # A stock kube-scheduler waits for these lists before it schedules anything.
+    PlainKind("DeviceClass", _RESOURCE, "deviceclasses", False, named_faults),
+    PlainKind("ResourceClaim", _RESOURCE, "resourceclaims", True, named_faults, has_status=True),
+    PlainKind("ResourceClaimTemplate", _RESOURCE, "resourceclaimtemplates", True, named_faults),
+    PlainKind("ResourceSlice", _RESOURCE, "resourceslices", False, named_faults),
     PlainKind("Lease", "coordination.k8s.io/v1", "leases", True, _lease_faults),
     PlainKind(
         "CustomResourceDefinition",

@@ -164,6 +164,10 @@ _ROWS: Final = (
     _Row("PriorityClass", "pc"),
     _Row("PodGroup", stored=NATIVE_POD_GROUP, status=True, unconditional=False),
     _Row("Workload", unconditional=False),
+    _Row("DeviceClass"),
+    _Row("ResourceClaim", status=True),
+    _Row("ResourceClaimTemplate"),
+    _Row("ResourceSlice"),
     _Row("Lease", creates_on_update=True, unconditional=False),
 )
 
@@ -232,6 +236,7 @@ _GROUPS: Final = (
     "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
+    "resource.k8s.io",
 )
 
 

@@ -256,6 +256,7 @@ TEXT_POINTERS: Final = _names("""
 #: optional fields that are written even if nothing was said of them (structs, times, counters);
 #: required ones are always written, and the metadata of every object
 ALWAYS: Final = _names("""
+    ResourceClaim.status ResourceClaimSpec.devices
     Binding.target CSIDriver.spec CSINode.spec Container.resources ContainerStateRunning.startedAt
     ContainerStateTerminated.finishedAt ContainerStateTerminated.startedAt
     ContainerStatus.lastState ContainerStatus.state CoreEvent.eventTime CoreEvent.firstTimestamp
