@@ -6,11 +6,17 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
+from dashboard import config_file
 from dashboard.clusters import services
-from scheduler_core.config import InvalidConfiguration, load_configuration
+from scheduler_core.config import (
+    InvalidConfiguration,
+    SchedulerConfiguration,
+    load_configuration,
+)
 from scheduler_core.kube.access import Access, InCluster, Kubeconfig, KubeconfigFile, Token
 from scheduler_core.plugins.registry import in_tree_registry
 
@@ -55,9 +61,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--config", type=Path, metavar="FILE", help=f"({services.DEFAULT_CONFIG})"
         )
+        config_file.add_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         config = _config(options["config"])
+        if options["write_config_to"] is not None:
+            self.stdout.write(config_file.write(_checked(config), options["write_config_to"]))
+            return
         try:
             run = services.add(None, options["name"], _access(options), config)
         except (services.NameTaken, services.CannotConnect) as error:
@@ -84,10 +94,17 @@ def _config(path: Path | None) -> str | None:
         return None
     text = _read(path)
     try:
-        load_configuration(text, in_tree_registry(), dotted_plugins=True)
+        _checked(text)
     except InvalidConfiguration as error:
         raise CommandError(f"{path}: {error}") from error
     return text
+
+
+def _checked(text: str | None) -> SchedulerConfiguration:
+    """The one that is used without a text, too."""
+    if text is None:
+        text = _read(Path(settings.BASE_DIR) / services.DEFAULT_CONFIG)
+    return load_configuration(text, in_tree_registry(), dotted_plugins=True)
 
 
 def _read(path: Path) -> str:

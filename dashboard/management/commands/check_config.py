@@ -7,9 +7,9 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-import yaml
 from django.core.management.base import BaseCommand
 
+from dashboard import config_file
 from scheduler_core.config import (
     InvalidConfiguration,
     SchedulerConfiguration,
@@ -34,6 +34,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--output", choices=("yaml", "json"), default="yaml", help="format (%(default)s)"
         )
+        config_file.add_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -42,11 +43,13 @@ class Command(BaseCommand):
         except InvalidConfiguration as error:
             self.stderr.write(listing(error))
             raise SystemExit(1) from None
-        completed = config.completed()
+        if options["write_config_to"] is not None:
+            self.stdout.write(config_file.write(config, options["write_config_to"]))
+            return
         if options["output"] == "json":
-            text = json.dumps(completed, indent=2, ensure_ascii=False)
+            text = json.dumps(config.completed(), indent=2, ensure_ascii=False)
         else:
-            text = yaml.safe_dump(completed, sort_keys=False, allow_unicode=True)
+            text = config_file.as_yaml(config)
         self.stdout.write(text.rstrip("\n"))
 
 
