@@ -62,6 +62,9 @@ class Host(Protocol):
     def farewell(self) -> str:
         """Why a run on it ended, if it is the cluster's doing; or ""."""
 
+    def hurry(self) -> None:
+        """The run is about to end: what fails now is not tried again."""
+
     def close(self) -> None:
         """The run is over."""
 
@@ -98,6 +101,9 @@ class HostedSandbox:
 
     def farewell(self) -> str:
         return ""
+
+    def hurry(self) -> None:
+        """Nothing in it is slow."""
 
     def close(self) -> None:
         """It lives on without a run."""

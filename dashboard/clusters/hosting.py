@@ -123,6 +123,9 @@ class HostedKube:
         """Why the run ended, where it is for the lease's sake."""
         return "The lease was lost; it is a candidate again." if self._lost else ""
 
+    def hurry(self) -> None:
+        self.cluster.hurry()
+
     def close(self) -> None:
         """Give the lease back, and end. Bindings must be over."""
         if self._elector is not None:

@@ -48,7 +48,8 @@ class KubeApi:
     Attributes:
         transport: for everything but watches.
         watches: for watches, which keep their connections for minutes.
-        closed: set at the end; whoever waits gives up.
+        hurried: set before the end; nothing that failed is tried again.
+        closed: set at the end; nothing is sent any more.
     """
 
     transport: Transport
@@ -58,6 +59,7 @@ class KubeApi:
     limit: RateLimit
     fence: Fence = NO_FENCE
     patience: Patience = field(default_factory=Patience)
+    hurried: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
 
     def with_limit(self, limit: RateLimit) -> KubeApi:
@@ -150,9 +152,9 @@ class KubeApi:
         """Wait before the next try.
 
         Raises:
-            ApiError: ``cause``, where the time is over by then or this client is closed.
+            ApiError: ``cause``, where the time is over by then or this client is to end.
         """
-        if self.timing.monotonic() + seconds > deadline or self.timing.wait(seconds, self.closed):
+        if self.timing.monotonic() + seconds > deadline or self.timing.wait(seconds, self.hurried):
             raise cause
 
     def watch(self, path: str, query: Sequence[tuple[str, str]], silence: float) -> Stream:

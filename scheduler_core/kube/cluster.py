@@ -113,12 +113,17 @@ class KubeCluster:
         self._troubles: dict[str, str] = {}
         self._pods: Reflector | None = None
 
+    def hurry(self) -> None:
+        """The end is near: what fails from now on is not tried again."""
+        self._api.hurried.set()
+
     def close(self) -> None:
         """Stop watches, write the last events, close connections. May be called twice."""
         with self._lock:
             reflectors = tuple(self._reflectors)
         for reflector in reflectors:
             reflector.stop()
+        self._api.hurried.set()
         self._events.close(_EVENTS_AT_END)
         self._api.closed.set()
         self._api.transport.close()
@@ -198,7 +203,8 @@ class KubeCluster:
             if kind == "Pod":
                 self._pods = reflector
         try:
-            reflector.start()
+            # A server that has just kept somebody waiting would keep everybody waiting.
+            reflector.start(at_once=not self._troubles)
         except ApiError:
             reflector.stop()
             raise

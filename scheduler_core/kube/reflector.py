@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import orjson
@@ -18,7 +18,7 @@ import orjson
 from scheduler_core.api.kinds import Kind
 from scheduler_core.ports import ApiError, Gone, Json, WatchEvent
 
-from .api import KubeApi
+from .api import KubeApi, Patience
 from .resources import path_of, typed, versions_of
 from .statuses import error_of_status
 from .timing import Backoff
@@ -125,15 +125,16 @@ class Reflector:
         self._trouble = ""
         self._thread = threading.Thread(target=self.run, name=f"watch-{kind.kind}", daemon=True)
 
-    def start(self) -> None:
-        """Tell what is there, then go on in the background; where the server cannot be reached
-        all of it happens there.
+    def start(self, *, at_once: bool = True) -> None:
+        """Tell what is there, then go on in the background; where the server cannot be reached,
+        or not ``at_once``, all of it happens there.
 
         Raises:
             ApiError: the server refuses for good (401, 403, 400, ...).
         """
         try:
-            self.list_anew()
+            if at_once:
+                self.list_anew(_once(self._api))
         except ApiError as error:
             if error.code in (400, 401, 403, 405, 406, 422):
                 raise
@@ -206,13 +207,13 @@ class Reflector:
 
     # -- list --------------------------------------------------------------------------------------
 
-    def list_anew(self) -> None:
+    def list_anew(self, api: KubeApi | None = None) -> None:
         """List, and tell the differences to what was told before.
 
         Raises:
             ApiError
         """
-        items, version = self._listed()
+        items, version = self._listed(api or self._api)
         objects: dict[str, Json] = {}
         for obj in items:
             key = _key(obj)
@@ -233,13 +234,13 @@ class Reflector:
                 self._sink(WatchEvent("SYNCED", self._kind.kind, {}))
         self._version = version
 
-    def _listed(self) -> tuple[list[Json], str]:
+    def _listed(self, api: KubeApi) -> tuple[list[Json], str]:
         """Of the first version that the server has; nothing where it has none."""
         known = (self._api_version,) if self._api_version else versions_of(self._kind)
         for version in known:
             path = path_of(self._kind, version)
             try:
-                found = list_pages(self._api, self._kind, path, self._selector, version)
+                found = list_pages(api, self._kind, path, self._selector, version)
             except ApiError as error:
                 if error.code != 404:
                     raise
@@ -327,6 +328,11 @@ class Reflector:
         else:
             self._known[key] = obj
         self._sink(WatchEvent(type_, self._kind.kind, obj))
+
+
+def _once(api: KubeApi) -> KubeApi:
+    """Without patience: somebody waits."""
+    return replace(api, patience=Patience(api.patience.timeout, budget=0.0))
 
 
 def _key(obj: Any) -> str | None:

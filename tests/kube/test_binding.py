@@ -219,6 +219,20 @@ def test_a_server_that_stops_answering_is_asked_until_no_request_can_be_under_wa
     assert timing.monotonic() - last >= 30
 
 
+def test_before_the_end_nothing_is_tried_again(
+    cluster: KubeCluster, server: FakeServer, timing: VirtualTiming
+) -> None:
+    uid = made(server)
+    server.before.append(on("POST", BIND, lost()))
+    cluster.hurry()
+    with pytest.raises(LostAnswer):
+        cluster.bind("default", "web", uid, "n1")
+    assert timing.waits == []
+    server.before.clear()
+    cluster.bind("default", "web", uid, "n1")
+    assert node_of(server) == "n1"
+
+
 def test_no_storm_while_nobody_answers(
     cluster: KubeCluster, server: FakeServer, timing: VirtualTiming
 ) -> None:

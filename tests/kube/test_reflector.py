@@ -9,6 +9,7 @@ import pytest
 
 from scheduler_core.kube import reflector as reflectors
 from scheduler_core.kube.api import KubeApi
+from scheduler_core.kube.cluster import KubeCluster
 from scheduler_core.kube.rate_limit import RateLimit
 from scheduler_core.kube.reflector import Reflector
 from scheduler_core.kube.resources import kind_named
@@ -296,6 +297,25 @@ def test_a_list_that_fails_at_first_is_told_later(server: FakeServer) -> None:
     script(server, told)
     run(told)
     assert told.seen == [("ADDED", "n1"), ("SYNCED", "")]
+
+
+def test_nobody_waits_for_each_kind_of_a_server_that_is_away(
+    cluster: KubeCluster,
+    server: FakeServer,
+    timing: VirtualTiming,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silent(request: Request) -> Any:
+        timing.clock.advance(30)
+        raise lost()
+
+    server.before.append(silent)
+    began = timing.monotonic()
+    monkeypatch.setattr(Reflector, "run", lambda self: None)
+    watches = [cluster.list_watch(kind, Told()) for kind in ("Node", "Pod", "Service")]
+    assert timing.monotonic() - began <= 31
+    for watch in watches:
+        watch.stop()
 
 
 def test_managed_fields_are_dropped(server: FakeServer) -> None:
