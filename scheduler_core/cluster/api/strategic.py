@@ -60,7 +60,7 @@ def _reorder(of: Type, found: dict[str, Any], patch: dict[str, Any]) -> None:
     for key, order in patch.items():
         name = key.removeprefix(_ORDER)
         if key.startswith(_ORDER) and name not in patch and isinstance(found.get(name), list):
-            found[name] = _ordered(_member_type(of, name), found[name], order)
+            found[name] = _ordered(_member_type(of, name), found[name], order, found[name])
 
 
 def _part(of: Type, target: Any, patch: Any, order: Any) -> Any:
@@ -73,7 +73,7 @@ def _part(of: Type, target: Any, patch: Any, order: Any) -> Any:
     if of.merges_values:
         known = target if isinstance(target, list) else []
         found = [*known, *(value for value in patch if value not in known)]
-        return _ordered(of, found, order) if order else found
+        return _ordered(of, found, order or patch, known)
     return _cleaned(patch)
 
 
@@ -97,25 +97,31 @@ def _merged_list(of: ListType, target: list[Any], patch: list[Any], order: Any) 
             found.append(_cleaned(strategic_merge(of.item, {}, item)))
         else:
             found[at] = strategic_merge(of.item, found[at], item)
-    return _ordered(of, found, order) if order else found
+    return _ordered(of, found, order or patch, target)
 
 
-def _ordered(of: Type, items: list[Any], order: Any) -> list[Any]:
-    """As the directive says; what it does not name stays behind what stood before it."""
+def _ordered(of: Type, items: list[Any], order: Any, before: list[Any]) -> list[Any]:
+    """What the patch names in its own order, the rest in the order that it had.
+
+    Where both orders leave it open, as for a new entry, what the patch names comes first.
+    """
     if not isinstance(order, list):
         raise BadStrategicPatch("$setElementOrder is not a list")
     key = of.merge_key if isinstance(of, ListType) else ""
 
-    def known_as(item: Any) -> Any:
-        return item.get(key) if key and isinstance(item, dict) else item
+    def known_as(item: Any) -> str:
+        return str(item.get(key) if key and isinstance(item, dict) else item)
 
-    places = {str(known_as(item)): index for index, item in enumerate(order)}
-    found: list[tuple[int, int, Any]] = []
-    place = -1
-    for index, item in enumerate(items):
-        place = places.get(str(known_as(item)), place)
-        found.append((place, index, item))
-    return [item for _, _, item in sorted(found, key=lambda entry: entry[:2])]
+    wanted = {known_as(item): place for place, item in enumerate(order)}
+    had = {known_as(item): place for place, item in enumerate(before)}
+    named = sorted((i for i in items if known_as(i) in wanted), key=lambda i: wanted[known_as(i)])
+    others = [item for item in items if known_as(item) not in wanted]
+    found: list[Any] = []
+    while named and others:
+        ours, theirs = known_as(named[0]), known_as(others[0])
+        other_first = ours in had and theirs in had and had[theirs] < had[ours]
+        found.append((others if other_first else named).pop(0))
+    return [*found, *named, *others]
 
 
 def _retain(found: dict[str, Any], patch: dict[str, Any]) -> None:
