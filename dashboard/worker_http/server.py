@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 
 #: Largest body, in bytes: 5,000 nodes of a real cluster are some 50 MB.
 MAX_BODY: Final = 64 * 2**20
-#: Connections at once; who comes later waits in the backlog.
+#: Connections at once, and how long one more waits for its place before it is turned away.
 MAX_CONNECTIONS: Final = 64
+PLACE_SECONDS: Final = 1.0
 #: Seconds that a client may be silent in a request, or between two.
 SILENCE_SECONDS: Final = 60.0
 
@@ -113,12 +114,16 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(self, address: Any, handler: Handler, context: ssl.SSLContext | None) -> None:
         self.handler = handler
         self._context = context
-        self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._limit = MAX_CONNECTIONS
+        self._places = threading.BoundedSemaphore(self._limit)
         super().__init__(address, _Connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self._places.acquire()
-        super().process_request(request, client_address)
+        if self._places.acquire(timeout=PLACE_SECONDS):
+            super().process_request(request, client_address)
+        else:
+            log.warning("%s is turned away: %s connections are open", client_address, self._limit)
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:

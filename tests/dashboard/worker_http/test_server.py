@@ -14,6 +14,7 @@ import pytest
 
 from dashboard.health.probes import Probes
 from dashboard.worker_http import client
+from dashboard.worker_http import server as server_module
 from dashboard.worker_http.messages import Answer, Request, as_json
 from dashboard.worker_http.routes import WorkerRoutes
 from dashboard.worker_http.server import TLSFiles, WorkerServer
@@ -138,6 +139,20 @@ def test_requests_that_are_none(serve: Serve, request_bytes: bytes, status: int,
     assert text in answer
 
 
+def test_one_connection_too_many_is_turned_away_and_the_end_is_not_held_up(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(server_module, "PLACE_SECONDS", 0.05)
+    made = serve(listen=LOOPBACK)
+    with closing(connect(made)) as first, closing(connect(made)) as second:
+        first.request("GET", "/")
+        first.getresponse().read()
+        with pytest.raises((http.client.HTTPException, OSError)):
+            _ask(second)
+        made.close()
+
+
 def test_stale_sockets_go_and_live_ones_stay(serve: Serve, tmp_path: Path) -> None:
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     dead.bind(str(tmp_path / "worker-0.sock"))
@@ -162,7 +177,7 @@ def https(made: WorkerServer, context: ssl.SSLContext) -> http.client.HTTPSConne
     return http.client.HTTPSConnection(*made.address, timeout=10, context=context)
 
 
-def _ask(connection: http.client.HTTPSConnection) -> bytes:
+def _ask(connection: http.client.HTTPConnection) -> bytes:
     connection.request("GET", "/")
     return connection.getresponse().read()
 
