@@ -70,6 +70,8 @@ def list_objects(
         served.resource, namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
     )
     limit = _limit(query.get("limit", ""))
+    if query.get("resourceVersion") == "0" and not query.get("continue"):
+        limit = 0  # "whatever is at hand" is given whole, as from the real server's cache
     after, version = _start(cluster, request)
     objects, at = _objects(cluster, served, version, after)
     keys = sorted(key for key in objects if key >= after) if after else sorted(objects)
