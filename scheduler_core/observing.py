@@ -23,6 +23,7 @@ from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.clock import RealClock
 from scheduler_core.comparing import Comparison, compare, without_them
 from scheduler_core.config import SchedulerConfiguration
+from scheduler_core.cycle_record import cycle_record
 from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import CycleState
@@ -31,10 +32,11 @@ from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.inbox import Inbox
 from scheduler_core.observations import Observation, Verdict
 from scheduler_core.observers import ObserverSet
+from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
 from scheduler_core.profile import Profiles
 from scheduler_core.read_only import ReadOnlyCluster
-from scheduler_core.records import PodRef
+from scheduler_core.records import PodRef, QueueDepths
 
 __all__ = ["ObservingScheduler", "OpenObservation"]
 
@@ -195,6 +197,22 @@ class ObservingScheduler:
         answer: Future[R] = Future()
         self._inbox.put(_Question(work, answer))
         return answer
+
+    def record_advice(self, cycle: PodCycle) -> None:
+        """As ``Scheduler.record_advice``: also who only observes may be asked as an extender."""
+        cycle.sequence = self._sequence
+        self._sequence += 1
+        if self._observers.wants("cycle_finished"):
+            self._observers.tell("cycle_finished", cycle_record(cycle, QueueDepths()))
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def cluster(self) -> Cluster:
+        """Refuses writes."""
+        return self._cluster
 
     @property
     def is_synced(self) -> bool:

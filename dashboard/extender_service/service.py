@@ -28,10 +28,13 @@ from scheduler_core.extender_service import (
     read_nodes,
     read_preemption,
 )
+from scheduler_core.observing import ObservingScheduler
 from scheduler_core.ports import ApiError
 from scheduler_core.scheduler import Scheduler
 
 __all__ = ["VERBS", "answer"]
+
+AnyScheduler = Scheduler | ObservingScheduler
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +49,7 @@ _BUSY: Final = f"the extender's scheduler did not get to it within {PATIENCE:g} 
 
 #: Calls come on threads of their own.
 _counting = threading.Lock()
-_given: WeakKeyDictionary[Scheduler, GivenNodes] = WeakKeyDictionary()
+_given: WeakKeyDictionary[AnyScheduler, GivenNodes] = WeakKeyDictionary()
 
 
 class _Fault(Exception):
@@ -56,7 +59,7 @@ class _Fault(Exception):
 @dataclass(frozen=True, slots=True)
 class _Call:
     run: CarriedRun
-    scheduler: Scheduler
+    scheduler: AnyScheduler
     profile: str
     document: Any
 
@@ -79,7 +82,7 @@ def answer(request: Request, parts: list[str]) -> Answer:
     return _timed(run, scheduler, profile, verb, request.body)
 
 
-def _find(parts: list[str]) -> tuple[CarriedRun, Scheduler, str, str] | Answer:
+def _find(parts: list[str]) -> tuple[CarriedRun, AnyScheduler, str, str] | Answer:
     if len(parts) != _PARTS:
         return problem(404, "An extender's address is /extender/RUN/PROFILE/VERB.")
     number, profile, verb = parts[0], unquote(parts[1]), parts[2]
@@ -93,7 +96,9 @@ def _find(parts: list[str]) -> tuple[CarriedRun, Scheduler, str, str] | Answer:
     return run, run.scheduler, profile, verb
 
 
-def _timed(run: CarriedRun, scheduler: Scheduler, profile: str, verb: str, body: bytes) -> Answer:
+def _timed(
+    run: CarriedRun, scheduler: AnyScheduler, profile: str, verb: str, body: bytes
+) -> Answer:
     began = perf_counter()
     try:
         document, result = _ANSWERS[verb](_Call(run, scheduler, profile, _parse(body))), "ok"
@@ -149,7 +154,7 @@ def _bind(call: _Call) -> Any:
     return {"Error": fault}
 
 
-def _record_binding(judge: Judge, scheduler: Scheduler, args: BindingArgs, fault: str) -> None:
+def _record_binding(judge: Judge, scheduler: AnyScheduler, args: BindingArgs, fault: str) -> None:
     pod = scheduler.informers.informer("Pod").get(f"{args.namespace}/{args.name}")
     if pod is not None and pod.uid == args.uid:
         judge.bound(pod, args.node, fault)

@@ -10,6 +10,7 @@ from typing import Any
 from dashboard.metrics.catalog import EXTENDER, OWN
 from dashboard.recorder import Recorder
 from scheduler_core.metrics import Samples, SchedulerMetrics, Store
+from scheduler_core.observing import ObservingScheduler
 from scheduler_core.scheduler import Scheduler
 
 __all__ = ["CarriedRun", "all_runs", "find", "publish", "withdraw"]
@@ -30,7 +31,7 @@ class CarriedRun:
     recorder: Recorder
     metrics: SchedulerMetrics = field(default_factory=SchedulerMetrics)
     extender: Store = field(default_factory=lambda: Store(EXTENDER))
-    scheduler: Scheduler | None = None
+    scheduler: Scheduler | ObservingScheduler | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def samples(self) -> Samples:

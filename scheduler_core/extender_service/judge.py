@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.algorithm import ScheduleResult
 from scheduler_core.api import Pod
+from scheduler_core.backend.cache import Cache
+from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.extender_service.args import ExtenderArgs, InvalidArgs, PreemptionArgs
 from scheduler_core.extender_service.given_nodes import GivenNodes
 from scheduler_core.framework.cycle_state import CycleState
@@ -29,10 +31,10 @@ from scheduler_core.framework.runtime.scoring import NodePluginScores, ScoreColu
 from scheduler_core.framework.status import SUCCESS, Code, Status, error, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.pod_cycle import PodCycle
+from scheduler_core.ports import Clock
 from scheduler_core.records import Outcome
-from scheduler_core.scheduler import Scheduler
 
-__all__ = ["MAX_PRIORITY", "Judge"]
+__all__ = ["MAX_PRIORITY", "Advisor", "Judge"]
 
 Json = dict[str, Any]
 Rows = NDArray[np.intp]
@@ -52,6 +54,22 @@ class _Question:
     unknown: tuple[str, ...]
 
 
+class Advisor(Protocol):
+    """What a Judge needs of a Scheduler; who only observes will do."""
+
+    @property
+    def profiles(self) -> Mapping[str, Framework]: ...
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def cache(self) -> Cache: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def is_synced(self) -> bool: ...
+    def record_advice(self, cycle: PodCycle) -> None: ...
+
+
 class Judge:
     """The plugins of one profile of a running Scheduler. Every method runs on its thread
     (``Scheduler.ask``), and each decision becomes a CycleRecord.
@@ -63,7 +81,7 @@ class Judge:
         KeyError: the scheduler has no such profile.
     """
 
-    def __init__(self, scheduler: Scheduler, profile: str, given: GivenNodes | None = None) -> None:
+    def __init__(self, scheduler: Advisor, profile: str, given: GivenNodes | None = None) -> None:
         self._scheduler = scheduler
         self._given = given or GivenNodes()
         self._framework: Framework = scheduler.profiles[profile]

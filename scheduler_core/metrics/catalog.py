@@ -312,6 +312,12 @@ _OWN: Final = (
         ("verdict", "applied"),
     ),
     Metric(
+        "kubesched_observed_pods_total",
+        "counter",
+        "Pods that another scheduler has placed while this one observed, by how both compare.",
+        ("verdict",),
+    ),
+    Metric(
         "kubesched_scheduler_paused",
         "gauge",
         "1 for a scheduler that takes no pods from its queue.",

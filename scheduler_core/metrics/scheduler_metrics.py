@@ -17,6 +17,7 @@ from scheduler_core.framework.status import Code, Status
 from scheduler_core.metrics.catalog import CATALOG
 from scheduler_core.metrics.evaluations import Evaluations
 from scheduler_core.metrics.store import Count, Histogram, Labels, Samples, Store
+from scheduler_core.observations import Observation, Verdict
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Observer
 from scheduler_core.records import Outcome, PermitDecision, WaitingPodRecord, WaitOutcome
@@ -250,6 +251,10 @@ class SchedulerMetrics(Observer):
         self._store.add(
             "kubesched_decisions_total", decision.verdict.value, "true" if applied else "false"
         )
+
+    def pod_observed(self, record: Observation) -> None:
+        if record.verdict is not Verdict.PENDING:
+            self._store.add("kubesched_observed_pods_total", record.verdict.value)
 
     # -- internals ---------------------------------------------------------------------------------
 
