@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -60,6 +61,7 @@ class Connection:
             urllib3.disable_warnings(InsecureRequestWarning)  # said once is enough
         self._configuration = configuration
         self._tls = tls
+        self._lock = threading.Lock()
 
     def open(self, connections: int, *, waits: bool = True) -> PoolTransport:
         """A transport with at most so many connections at once; further requests wait for one, or
@@ -76,7 +78,9 @@ class Connection:
         return PoolTransport(manager, self._configuration.host, self._headers, urlencode)
 
     def _headers(self) -> dict[str, str]:
-        found = self._configuration.auth_settings().get("BearerToken")
+        # Renewing may run a program: once, not once for each thread that finds the token too old.
+        with self._lock:
+            found = self._configuration.auth_settings().get("BearerToken")
         return {"authorization": found["value"]} if found and found["value"] else {}
 
 
