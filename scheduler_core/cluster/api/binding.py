@@ -38,17 +38,13 @@ def _body(target: Target, kind: str) -> Json:
         ) from error
     if not isinstance(found, dict) or found.get("kind", kind) != kind:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind})")
-    metadata = found.get("metadata")
-    if metadata is None:
-        metadata = found["metadata"] = {}
-    if not isinstance(metadata, dict):
-        raise bad_request(f"the metadata of the {kind} is not an object")
-    namespace = metadata.get("namespace") or target.namespace
+    body = bodies.decoded_as(kind, found)
+    namespace = body["metadata"].get("namespace") or target.namespace
     if namespace != target.namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    return found
+    return body
 
 
 def bind(target: Target, format_: Format) -> Answered:
@@ -60,8 +56,6 @@ def bind(target: Target, format_: Format) -> Answered:
     binding = _body(target, "Binding")
     options = write_options(target.request, "CreateOptions")
     metadata, node = binding["metadata"], binding.get("target") or {}
-    if not isinstance(node, dict):
-        raise bad_request("the target of the Binding is not an object")
     name = target.name or str(metadata.get("name") or "")
     if target.name and metadata.get("name", name) != name:
         raise bad_request("name in URL does not match name in Binding object")

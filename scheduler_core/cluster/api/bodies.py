@@ -20,7 +20,7 @@ from .protobuf import PROTOBUF, BadProtobuf, decode_envelope, decode_message
 from .schema import struct
 from .status import generic
 
-__all__ = ["decoded", "parsed", "read_object", "refuse_unknown"]
+__all__ = ["decoded", "decoded_as", "parsed", "read_object", "refuse_unknown"]
 
 _SUMMARY: Final = 30
 _KNOWN_KINDS: Final = frozenset(served.kind for served in BUILT_IN)
@@ -162,6 +162,20 @@ def decoded(served: Served, body: Json) -> tuple[Json, list[str]]:
         short = served.version
         raise bad_request(
             f'{served.kind} in version "{short}" cannot be handled as a {served.kind}: {error}'
+        ) from error
+
+
+def decoded_as(kind: str, body: Json) -> Json:
+    """A body of a kind that is sent and not stored (`Binding`, `DeleteOptions`).
+
+    Raises:
+        ApiError: 400 for values of a wrong type.
+    """
+    try:
+        return Decoder(fill=False).object(struct(kind), body)
+    except Undecodable as error:
+        raise bad_request(
+            f'{kind} in version "v1" cannot be handled as a {kind}: {error}'
         ) from error
 
 

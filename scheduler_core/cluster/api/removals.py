@@ -49,7 +49,7 @@ def options_of(target: Target) -> DeleteOptions:
             raise bad_request(
                 f"decoded object cannot be converted to DeleteOptions: {found['kind']}"
             )
-        body = found
+        body = bodies.decoded_as("DeleteOptions", found)
     return delete_options(request, body)
 
 
