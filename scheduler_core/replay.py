@@ -151,7 +151,7 @@ class Replay:
         self._pacer = _Pacer(self._start, speed, sleep, perf)
         # Uids come from a fixed seed: two replays are alike to the last byte.
         rng = random.Random(0)  # noqa: S311 - not for secrets
-        self._cluster = SandboxCluster(self._clock, rng=rng, history=1, events_kept=0)
+        self._cluster = SandboxCluster(self._clock, rng=rng, history=1, events_kept=0, share=False)
         for node in nodes:
             self._cluster.create("Node", node)
         self._outcomes = _Outcomes()

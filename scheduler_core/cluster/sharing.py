@@ -13,7 +13,7 @@ from scheduler_core.api.content import content_of
 from scheduler_core.api.interning import Interned
 from scheduler_core.ports import Json
 
-__all__ = ["Sharing"]
+__all__ = ["NoSharing", "Sharing"]
 
 #: parts that are remembered, times two
 _PARTS: Final = 8192
@@ -66,3 +66,11 @@ class Sharing:
             part = [self._part(child) for child in part]
         self._parts.keep(content, part)
         return part
+
+
+class NoSharing:
+    """For a store that is soon gone: every object keeps its own parts."""
+
+    def of(self, obj: Json, before: Json = _NOTHING) -> Json:
+        """`obj` as it is."""
+        return obj

@@ -19,7 +19,7 @@ from .errors import expired, too_large_version
 from .journal import StoreSnapshot, Verb, Write
 from .objects import key_of, name_of, namespace_of, timestamp, uid_of
 from .resources import Resource, kind_name
-from .sharing import Sharing
+from .sharing import NoSharing, Sharing
 
 __all__ = ["Change", "Store", "Transaction"]
 
@@ -54,15 +54,19 @@ class Change:
 class Store:
     """Objects by kind and key, one resourceVersion for all of them."""
 
-    def __init__(self, history: int) -> None:
-        """`history`: how many changes are kept for watches that resume."""
+    def __init__(self, history: int, *, share: bool = True) -> None:
+        """
+        Args:
+            history: how many changes are kept for watches that resume.
+            share: whether equal parts of objects are kept once.
+        """
         self._committed: dict[str, dict[str, Json]] = {}
         self._accepted: dict[str, dict[str, Json | None]] = {}
         self._last_accepted = 0
         self._history: deque[Change] = deque(maxlen=max(history, 1))
         self._forgotten = 0
         self.committed_version = 0
-        self.sharing = Sharing()
+        self.sharing: Sharing | NoSharing = Sharing() if share else NoSharing()
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -124,3 +124,10 @@ def test_a_restored_store_shares_as_the_first_did() -> None:
     restored = SandboxCluster.restore(decoded, [], cluster.clock)
     assert list(restored.list("Pod").items) == list(cluster.list("Pod").items)
     assert _dicts(list(restored.list("Pod").items)) == _dicts(list(cluster.list("Pod").items))
+
+
+def test_a_store_that_is_soon_gone_may_do_without() -> None:
+    with SandboxCluster(VirtualClock(1_800_000_000.0), share=False) as cluster:
+        first, second = (cluster.create("Pod", make_pod(name).raw()) for name in ("a", "b"))
+        assert first["spec"] == second["spec"]
+        assert first["spec"] is not second["spec"]
