@@ -129,6 +129,7 @@ def test_two_workers_fight_for_the_lease(world: World) -> None:
         world.proxy.rule = lambda line: "silent" if "/leases/" in line else "forward"
         world.add_pods(ALL - 10, "b")
         watching.wait_until(lambda: second.leads)
+        bindings = world.bindings_through_the_proxy()
         world.wait_for(ALL)
         world.proxy.rule = forward  # the first one is a candidate again, and stays one
         world.sandbox.delete("Pod", "default", "a0", grace_period_seconds=0)
@@ -136,6 +137,7 @@ def test_two_workers_fight_for_the_lease(world: World) -> None:
         world.wait_for(ALL + 1)
         time.sleep(1.0)
         assert (first.leads, second.leads) == (False, True)
+        assert world.bindings_through_the_proxy() == bindings  # the first one bound nothing more
     assert watching.most == 1
     world.check(ALL + 1)
 

@@ -100,6 +100,58 @@ def test_pods_of_other_schedulers_are_load_and_left_alone(world: World) -> None:
     assert bound.count(None) == 1
 
 
+def with_claim(name: str) -> Json:
+    found = pod(name)
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+    found["spec"]["volumes"] = [volume]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "volume"),
+    [
+        pytest.param("csi.example.com", False, id="provisioned where the pod goes"),
+        pytest.param("kubernetes.io/no-provisioner", True, id="a volume that is there"),
+    ],
+)
+def test_volumes_are_bound_through_annotations_and_objects(
+    world: World, provisioner: str, volume: bool
+) -> None:
+    """With the controllers that the real cluster would have on the other side."""
+    world.run_controllers()
+    world.sandbox.create(
+        "StorageClass",
+        {
+            "metadata": {"name": "slow"},
+            "provisioner": provisioner,
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+    )
+    wanted = {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow"}
+    if volume:
+        kept = {**wanted, "capacity": {"storage": "1Gi"}, "local": {"path": "/data"}}
+        hostname = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n3"]}
+        kept["nodeAffinity"] = {
+            "required": {"nodeSelectorTerms": [{"matchExpressions": [hostname]}]}
+        }
+        world.sandbox.create("PersistentVolume", {"metadata": {"name": "v"}, "spec": kept})
+    claim = {**wanted, "resources": {"requests": {"storage": "1Gi"}}}
+    world.sandbox.create("PersistentVolumeClaim", {"metadata": {"name": "db"}, "spec": claim})
+    world.worker()
+    world.sandbox.create("Pod", with_claim("db"))
+    eventually(lambda: get(world, "db")["spec"].get("nodeName"))
+    node = get(world, "db")["spec"]["nodeName"]
+    bound = world.sandbox.get("PersistentVolumeClaim", "default", "db")
+    assert bound["status"]["phase"] == "Bound"
+    if volume:
+        assert (node, bound["spec"]["volumeName"]) == ("n3", "v")
+        kept_for = world.sandbox.get("PersistentVolume", "", "v")["spec"]["claimRef"]
+        assert kept_for["uid"] == bound["metadata"]["uid"]
+    else:
+        annotations = bound["metadata"]["annotations"]
+        assert annotations["volume.kubernetes.io/selected-node"] == node
+
+
 def test_kinds_that_the_server_lacks_hold_nothing_up(world: World) -> None:
     """Native PodGroups are served by few clusters."""
     told: list[str] = []

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dashboard.sandbox_api.serving import ApiThread, OneSandbox, Sandbox, token_hash
+from dashboard.sandbox_parts import start_controllers
 from scheduler_core.clock import RealClock
 from scheduler_core.cluster.api.server import ApiServer
 from scheduler_core.cluster.sandbox import SandboxCluster
@@ -133,7 +134,12 @@ def _config() -> Json:
 
 def node(name: str, cpus: int) -> Json:
     capacity = {"cpu": str(cpus), "memory": "640Gi", "pods": "1000"}
-    return {"metadata": {"name": name}, "status": {"capacity": capacity}}
+    labels = {"kubernetes.io/hostname": name}
+    ready = {"type": "Ready", "status": "True"}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": capacity, "conditions": [ready]},
+    }
 
 
 def pod(name: str, cpu: str = "1") -> Json:
@@ -158,6 +164,10 @@ class World:
         for index in range(NODES):
             self.add_node(f"n{index}", CPUS)
 
+    def run_controllers(self) -> None:
+        """Kubelet, volumes and the others."""
+        self._stack.callback(start_controllers(self.sandbox))
+
     def add_node(self, name: str, cpus: int) -> None:
         self.room[name] = cpus
         self.sandbox.create("Node", node(name, cpus))
@@ -177,6 +187,9 @@ class World:
         while self.witness.bound < bound:
             assert time.monotonic() < end, f"{self.witness.bound} of {bound} pods are bound"
             time.sleep(0.02)
+
+    def bindings_through_the_proxy(self) -> int:
+        return sum("/binding" in line for line in self.proxy.requests)
 
     def check(self, pods: int) -> None:
         """Each pod on one node, each node within its capacity, each binding carried out once."""
