@@ -38,6 +38,7 @@ from dashboard.api_request import (
     text_param,
 )
 from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle
+from dashboard.observe.api import observe
 
 MAX_COMMENT: Final = 1000
 MAX_PODS: Final = 5000
@@ -350,4 +351,5 @@ TOPIC_VIEWS: Final = {
     groups.WAITING: waiting,
     groups.QUEUES: queues,
     groups.CYCLES: cycles,
+    groups.OBSERVE: observe,
 }

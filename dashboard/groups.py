@@ -10,9 +10,10 @@ QUEUES: Final = "queues"
 HEATMAP: Final = "heatmap"
 WAITING: Final = "waiting"
 RUN: Final = "run"
+OBSERVE: Final = "observe"
 
 #: What a page may subscribe to.
-TOPICS: Final = (OVERVIEW, CYCLES, QUEUES, HEATMAP, WAITING, RUN)
+TOPICS: Final = (OVERVIEW, CYCLES, QUEUES, HEATMAP, WAITING, RUN, OBSERVE)
 
 
 def run_topic(run_id: int, topic: str) -> str:

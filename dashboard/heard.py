@@ -14,6 +14,7 @@ from django.db.models import Max, QuerySet
 
 from dashboard import frames, groups
 from dashboard.models import RunListing, SchedulerRun, SchedulingCycle, SecondSample, WaitingPod
+from dashboard.observe.models import ObservedPod
 
 #: A topic's last commit; of the run itself its wished and real state.
 Mark = int | tuple[str, str]
@@ -68,6 +69,8 @@ def marks(run_id: int, topics: Iterable[str]) -> dict[str, Mark]:
             found[topic] = (str(run.state), str(run.desired_state))
         elif topic == groups.CYCLES:
             found[topic] = _last(SchedulingCycle.objects.filter(run=run_id))
+        elif topic == groups.OBSERVE:
+            found[topic] = _last(ObservedPod.objects.filter(run=run_id))
         elif topic == groups.WAITING:
             found[topic] = _last(WaitingPod.objects.filter(run=run_id))
         elif topic == groups.OVERVIEW:

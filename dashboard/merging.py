@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dashboard import frames, groups
+from dashboard.observe import frames as observe_frames
 
 
 def merge(topic: str, old: frames.Frame | bytes, new: frames.Frame | bytes) -> frames.Frame | bytes:
@@ -63,6 +64,7 @@ def _join_seconds(old: list[list[int]], new: list[list[int]]) -> list[list[int]]
 _MERGES: dict[str, Callable[[frames.Frame, frames.Frame], frames.Frame]] = {
     groups.CYCLES: _merge_cycles,
     groups.WAITING: _merge_waiting,
+    groups.OBSERVE: observe_frames.merge,
     groups.OVERVIEW: _merge_overview,
     groups.QUEUES: _merge_state,
     groups.RUN: _merge_state,

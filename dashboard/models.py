@@ -18,6 +18,7 @@ from django.db.models import Q
 # Django looks here for an application's models.
 from dashboard import permits_models  # noqa: F401
 from dashboard.clusters import models as clusters_models  # noqa: F401
+from dashboard.observe import models as observe_models  # noqa: F401
 from dashboard.rest import models as rest_models  # noqa: F401
 from dashboard.sandbox_api import models as sandbox_api_models  # noqa: F401
 from dashboard.webhooks import models as webhook_models  # noqa: F401
@@ -179,7 +180,13 @@ class SchedulerRun(models.Model):
     ``config`` is the configuration that people wish for, ``applied_config`` the one that the
     scheduler uses; each change of the wish has the next ``config_version``. ``config_error`` says
     why the scheduler could not take the wish up. See ``dashboard.configuration``.
+
+    A run that observes schedules nothing; see ``dashboard.observe``.
     """
+
+    class Mode(models.TextChoices):
+        SCHEDULE = "schedule", "Schedule"
+        OBSERVE = "observe", "Observe"
 
     class DesiredState(models.TextChoices):
         RUNNING = "running", "Running"
@@ -196,6 +203,12 @@ class SchedulerRun(models.Model):
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="runs")
     name = models.CharField(max_length=63)
+    mode = models.CharField(
+        max_length=16,
+        choices=Mode.choices,
+        default=Mode.SCHEDULE,
+        help_text="Whether it places pods, or only says where it would. Never changed.",
+    )
     config = models.TextField(blank=True, help_text="KubeSchedulerConfiguration as YAML.")
     config_version = models.BigIntegerField(default=1)
     applied_config = models.TextField(blank=True)
@@ -499,6 +512,7 @@ class AuditEntry(models.Model):
         PAUSE = "pause", "Pause"
         RESUME = "resume", "Resume"
         STOP = "stop", "Stop"
+        CREATE_RUN = "create_run", "Create run"
         CREATE_SANDBOX = "create_sandbox", "Create sandbox"
         DOWNLOAD_KUBECONFIG = "download_kubeconfig", "Download kubeconfig"
         NEW_SANDBOX_TOKEN = "new_sandbox_token", "New sandbox token"

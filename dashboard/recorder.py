@@ -29,9 +29,11 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from dashboard import frames, groups, heatmap, retention
 from dashboard.leases import Fence, FencedError
+from dashboard.observe.writing import observed_frame
 from dashboard.publisher import Publisher, get_publisher
 from dashboard.recording import FAILED, BatchWriter, Committed
 from dashboard.told import Batch, DecisionApplied, MatrixShelf, Record, Told
+from scheduler_core.observations import Observation
 from scheduler_core.ports import Observer
 from scheduler_core.records import (
     BindingRecord,
@@ -147,6 +149,9 @@ class Recorder(Observer):
 
     def decision_applied(self, decision: PermitDecision, applied: bool, message: str) -> None:
         self._tell(DecisionApplied(decision, applied, message, self._clock()))
+
+    def pod_observed(self, record: Observation) -> None:
+        self._tell(record)
 
     def queues_listed(self, listing: QueueListing) -> None:
         with self._changed:
@@ -463,6 +468,8 @@ def _in_words(record: Record) -> str:
     """Which record it is, without its arrays."""
     if isinstance(record, DecisionApplied):
         return f"what came of decision {record.decision.decision_id}"
+    if isinstance(record, Observation):
+        return f"what was observed of {record.pod.key}"
     number = record.sequence if isinstance(record, CycleRecord) else record.cycle
     return f"{type(record).__name__} of cycle {number} of {record.pod.key}"
 
@@ -483,6 +490,8 @@ def publish(publisher: Publisher, done: Committed, batch: Batch) -> None:
             run.pk, done.waiting_since, run.commit_seq, batch.clock_at, done.waiting
         )
         publisher.publish(run.pk, groups.WAITING, frame)
+    if done.observed is not None:
+        publisher.publish(run.pk, groups.OBSERVE, observed_frame(run, done.observed))
     if done.listing is not None:
         publisher.publish(
             run.pk, groups.QUEUES, frames.queues_frame(run.pk, run.commit_seq, done.listing)

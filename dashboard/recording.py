@@ -28,8 +28,10 @@ from dashboard.models import (
     SecondSample,
     WaitingPod,
 )
+from dashboard.observe.writing import ObservationWriter, Observed
 from dashboard.told import Batch, DecisionApplied
 from dashboard.waits import WaitingWriter
+from scheduler_core.observations import Observation
 from scheduler_core.records import (
     BindingRecord,
     CycleRecord,
@@ -59,6 +61,7 @@ class Committed:
     matrix: tuple[CycleRecord, ScoreMatrix, str] | None = None
     cycles_since: int = 0
     waiting_since: int = 0
+    observed: Observed | None = None
     samples_since: int = 0
 
     def heatmap(self) -> heatmap.Heatmap:
@@ -117,6 +120,7 @@ class BatchWriter:
         self._hashed: tuple[tuple[str, ...], str] = ((), matrices.names_hash(()))
         self._names_ids: dict[str, int] = {}
         self._encoder = matrices.Encoder()
+        self._observations = ObservationWriter(run_id)
 
     def write(self, batch: Batch) -> Committed | None:
         """Commit the batch. None: it had been committed before.
@@ -143,6 +147,8 @@ class BatchWriter:
                 self._write_dropped(batch.dropped)
                 self._write_bindings(prepared, early, done)
                 self._write_waiting(batch, done)
+                observed = [t.record for t in batch.told if isinstance(t.record, Observation)]
+                done.observed = self._observations.write(run, observed)
                 done.samples = self._write_samples(batch, run.commit_seq)
                 self._write_state(batch, prepared, run.commit_seq)
         except BaseException:
@@ -196,6 +202,7 @@ class BatchWriter:
 
     def _forget(self) -> None:
         """What was remembered may not be so: the transaction did not end well."""
+        self._observations.forget()
         self._samples.clear()
         self._lines.clear()
         self._names_ids.clear()
@@ -204,6 +211,7 @@ class BatchWriter:
         """Catch up with a batch that was committed although its writer was told otherwise. Its
         frames were never made: the next ones must not look as if they followed older ones."""
         self._last_cycles = self._last_samples = None
+        self._observations.forget()
         rows = SchedulingCycle.objects.filter(run=self._run_id, sequence__in=prepared.ends)
         known = {*prepared.cycles, *rows.values_list("sequence", flat=True)}
         early = {**self._early, **prepared.ends}
@@ -446,6 +454,8 @@ def _counters(batch: Batch) -> dict[str, Any]:
     for told in batch.told:
         if isinstance(told.record, CycleRecord):
             counts[told.record.outcome.value] += 1
+            last = max(last, told.record.sequence)
+        elif isinstance(told.record, Observation):
             last = max(last, told.record.sequence)
         elif isinstance(told.record, BindingRecord):
             counts["bound" if told.record.bound else "bind_failed"] += 1

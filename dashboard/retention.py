@@ -25,6 +25,7 @@ from dashboard.models import (
     SchedulingCycle,
     SecondSample,
 )
+from dashboard.observe.models import ObservedPod
 
 BATCH: Final = 200
 #: Of rows without much in them.
@@ -53,6 +54,16 @@ def prune_cycles(run_id: int, limit: int = LARGE_BATCH, keep: int | None = None)
     with bulk.write_turn():
         bulk.delete(SchedulingCycle, ids)
     return len(ids)
+
+
+def prune_observed(run_id: int, limit: int = LARGE_BATCH, keep: int | None = None) -> int:
+    """Delete at most ``limit`` rows of observed pods that are not among the latest ``keep``; pods
+    that still wait stay, the totals know the others."""
+    keep = settings.KUBESCHED_CYCLES_KEPT if keep is None else keep
+    last = SchedulerRun.objects.values_list("last_sequence", flat=True).get(pk=run_id)
+    old = ObservedPod.objects.filter(run=run_id, sequence__lte=last - keep)
+    old = old.exclude(verdict=ObservedPod.Verdict.PENDING)
+    return _delete(old.order_by("sequence"), limit)
 
 
 def release_matrices(run_id: int) -> int:
@@ -111,6 +122,8 @@ def prune(now: float | None = None) -> int:
         while count := prune_matrices(run_id):
             gone += count
         while count := prune_cycles(run_id):
+            gone += count
+        while count := prune_observed(run_id):
             gone += count
         while count := prune_samples(run_id, now):
             gone += count

@@ -17,11 +17,13 @@ from dashboard.lease_keeper import LeaseKeeper
 from dashboard.metrics import carried as metrics
 from dashboard.metrics.carried import CarriedRun
 from dashboard.models import Cluster, SchedulerRun
+from dashboard.observe.carriage import ObservingCarriage
 from dashboard.recorder import Recorder
 from scheduler_core.algorithm import SeededRandom
 from scheduler_core.clock import RealClock
 from scheduler_core.config import InvalidConfiguration
 from scheduler_core.framework.runtime.framework import ProfileError
+from scheduler_core.observing import ObservingScheduler
 from scheduler_core.ports import ApiError
 from scheduler_core.scheduler import Scheduler
 
@@ -33,6 +35,9 @@ _STOPPED: Final = SchedulerRun.DesiredState.STOPPED
 _PATIENCE: Final = 1.0
 #: Seconds after which a cluster that cannot be reached is tried again.
 _BEFORE_NEXT_TRY: Final = 5.0
+
+
+AnyCarriage = Carriage | ObservingCarriage
 
 
 class RecorderFailed(Exception):
@@ -97,13 +102,17 @@ class RunLoop:
                 carriage = self._next(around, carriage, keeper)
         finally:
             metrics.withdraw(carried)
+            self._host.hurry()
             carriage.stop()
             recorder.close()
         if self._failure:
             raise RecorderFailed(self._failure)
 
-    def _leads(self, carriage: Carriage, keeper: LeaseKeeper) -> bool:
-        """Wait until the cluster lets this process write; False where the run ended before."""
+    def _leads(self, carriage: AnyCarriage, keeper: LeaseKeeper) -> bool:
+        """Wait until the cluster lets this process write; False where the run ended before. Who
+        only observes writes nothing, and needs nobody's leave."""
+        if self._observes:
+            return True
 
         def tell(text: str) -> None:
             self._tell_state(SchedulerRun.State.STARTING, text, keeper.fence)
@@ -129,7 +138,7 @@ class RunLoop:
         for record in unfinished.bindings(self._run.pk, cycles, pods, now):
             recorder.binding_finished(record)
 
-    def _schedule(self, scheduler: Scheduler, keeper: LeaseKeeper) -> None:
+    def _schedule(self, scheduler: Scheduler | ObservingScheduler, keeper: LeaseKeeper) -> None:
         """Until the end, or until another configuration is wished for."""
         scheduler.run(
             lambda: self._ended(keeper) or self._wished_version > self._tried_version,
@@ -148,7 +157,7 @@ class RunLoop:
             or self._desired == _STOPPED
         )
 
-    def _follow_wish(self, scheduler: Scheduler, fence: leases.Fence) -> None:
+    def _follow_wish(self, scheduler: Scheduler | ObservingScheduler, fence: leases.Fence) -> None:
         """Pause or resume as wished, and say so once."""
         running = self._desired == _RUNNING
         if running == scheduler.paused:
@@ -156,22 +165,29 @@ class RunLoop:
         state = SchedulerRun.State.RUNNING if running else SchedulerRun.State.PAUSED
         self._tell_state(state, self._host.trouble(), fence)
 
+    @property
+    def _observes(self) -> bool:
+        return self._run.mode == SchedulerRun.Mode.OBSERVE
+
     # -- configurations --------------------------------------------------------------------------
 
-    def _first(self, around: Surroundings, fence: leases.Fence) -> Carriage:
+    def _first(self, around: Surroundings, fence: leases.Fence) -> AnyCarriage:
         """The scheduler to begin with: of the configuration that is wished for or, where that one
         cannot be made, of the one that was used last."""
         run, sequence = self._run, self._run.last_sequence + 1
         wish = Wish(run.config_version, run.config)
         self._tried_version = wish.version
         try:
-            return Carriage(around, wish, sequence)
+            return self._made(around, wish, sequence)
         except Exception as error:
             before = Wish(run.applied_config_version, run.applied_config)
             if not before.version or before.text == wish.text:
                 raise
             self._refuse(wish, error, fence)
-            return Carriage(around, before, sequence)
+            return self._made(around, before, sequence)
+
+    def _made(self, around: Surroundings, wish: Wish, sequence: int) -> AnyCarriage:
+        return (ObservingCarriage if self._observes else Carriage)(around, wish, sequence)
 
     def _say_applied(self, wish: Wish, fence: leases.Fence) -> None:
         run = self._run
@@ -180,7 +196,7 @@ class RunLoop:
         if run.applied_config_version != wish.version or run.config_error:
             configuration.applied(run.pk, wish, fence=fence)
 
-    def _next(self, around: Surroundings, current: Carriage, keeper: LeaseKeeper) -> Carriage:
+    def _next(self, around: Surroundings, current: AnyCarriage, keeper: LeaseKeeper) -> AnyCarriage:
         """Hand over to a scheduler of the new configuration; one that cannot be made changes
         nothing, and the page says why."""
         if self._ended(keeper):
@@ -194,7 +210,7 @@ class RunLoop:
             return current
         self._tried_version = wish.version
         try:
-            new = Carriage(around, wish, current.scheduler.next_sequence)
+            new = self._made(around, wish, current.scheduler.next_sequence)
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises is no reason to stop
             self._refuse(wish, error, keeper.fence)
             return current
@@ -204,8 +220,8 @@ class RunLoop:
         return self._hand_over(around, current.wish, new, keeper.fence)
 
     def _hand_over(
-        self, around: Surroundings, before: Wish, new: Carriage, fence: leases.Fence
-    ) -> Carriage:
+        self, around: Surroundings, before: Wish, new: AnyCarriage, fence: leases.Fence
+    ) -> AnyCarriage:
         """Waiting pods, cycle numbers and the recorder go on. A new scheduler that cannot start
         gives way to another one of the configuration before."""
         try:
@@ -217,7 +233,7 @@ class RunLoop:
         except Exception as error:  # noqa: BLE001 - as above
             new.stop()
             self._refuse(new.wish, error, fence)
-            back = Carriage(around, before, new.scheduler.next_sequence)
+            back = self._made(around, before, new.scheduler.next_sequence)
             back.start()
             return back
         logger.info("run %s uses version %s of its configuration", self._run.pk, new.wish.version)

@@ -46,10 +46,19 @@ def create_run(
     config: str,
     seed: int | None = None,
     desired_state: str = _RUNNING,
+    mode: str = SchedulerRun.Mode.SCHEDULE,
 ) -> SchedulerRun:
-    """A new run of a scheduler on a cluster; the worker takes it up from there."""
+    """A new run of a scheduler on a cluster; the worker takes it up from there. One that is to be
+    stopped waits to be started."""
+    stopped = desired_state == _STOPPED
     return SchedulerRun.objects.create(
-        cluster=cluster, name=name, config=config, seed=seed, desired_state=desired_state
+        cluster=cluster,
+        name=name,
+        config=config,
+        seed=seed,
+        desired_state=desired_state,
+        state=SchedulerRun.State.STOPPED if stopped else SchedulerRun.State.PENDING,
+        mode=mode,
     )
 
 

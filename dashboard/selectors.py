@@ -25,6 +25,7 @@ from dashboard.models import (
     SecondSample,
     WaitingPod,
 )
+from dashboard.observe import selectors as observe_selectors
 from scheduler_core.records import ScoreMatrix
 
 #: Ended waits that a page gets when it opens.
@@ -226,11 +227,13 @@ def node_names(names_hash: str) -> tuple[str, ...] | None:
 
 
 def clusters() -> list[dict[str, Any]]:
-    """Every cluster with its newest run."""
+    """Every cluster with its newest run that schedules, or else the newest that observes."""
     now = time.time()
     newest: dict[int, SchedulerRun] = {}
     for run in SchedulerRun.objects.defer("config").order_by("pk"):
-        newest[run.cluster_id] = run
+        known = newest.get(run.cluster_id)
+        if known is None or run.mode == run.Mode.SCHEDULE or known.mode == run.Mode.OBSERVE:
+            newest[run.cluster_id] = run
     return [
         _cluster_row(cluster, newest.get(cluster.pk), now)
         for cluster in Cluster.objects.select_related("sandbox")
@@ -259,6 +262,7 @@ def _cluster_row(cluster: Cluster, run: SchedulerRun | None, now: float) -> dict
     row |= {
         "run": run.pk,
         "run_name": run.name,
+        "mode": run.mode,
         "state": run.state,
         "desired_state": run.desired_state,
         "message": run.message or row["message"],
@@ -280,6 +284,8 @@ def topic(run: SchedulerRun, name: str, since: int | None = None) -> frames.Fram
     if name == groups.CYCLES:
         limit = MOST_CYCLES if since is not None else frames.CYCLES_PER_FRAME
         return cycles(run, since=since, limit=limit)
+    if name == groups.OBSERVE:
+        return observe_selectors.observed(run, since=since)
     return dict(runs.frame(run))
 
 

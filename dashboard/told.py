@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dashboard import best_nodes
+from scheduler_core.observations import Observation
 from scheduler_core.records import (
     BindingRecord,
     ClusterUsage,
@@ -31,7 +32,7 @@ class DecisionApplied:
     at: float
 
 
-Record = CycleRecord | BindingRecord | WaitingPodRecord | DecisionApplied
+Record = CycleRecord | BindingRecord | WaitingPodRecord | DecisionApplied | Observation
 
 
 @dataclass(slots=True, eq=False)

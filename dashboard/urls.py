@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from dashboard import api, views
 from dashboard.extender_service.pages import extender
+from dashboard.observe.pages import add_run, observe, observed
 from dashboard.sandbox_api.pages import download_kubeconfig, kubernetes, make_token
 
 RUN = "runs/<int:run_id>/"
@@ -17,6 +18,9 @@ pages: list[URLPattern | URLResolver] = [
     path(RUN + "cycles/<int:sequence>/", views.decision, name="decision"),
     path(RUN + "waiting/", views.waiting, name="waiting"),
     path(RUN + "configuration/", views.configuration, name="configuration"),
+    path(RUN + "observe/", observe, name="observe"),
+    path(RUN + "observe/<int:pk>/", observed, name="observed"),
+    path(RUN + "observe/add", add_run, name="add-run"),
     path(RUN + "extender/", extender, name="extender"),
     path(RUN + "kubernetes/", kubernetes, name="kubernetes"),
     path(RUN + "kubernetes/kubeconfig", download_kubeconfig, name="download-kubeconfig"),

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from dashboard.models import RunState, SchedulerRun, SchedulingCycle
@@ -23,8 +23,11 @@ NAVIGATION = (
     ("decisions", "Decisions"),
     ("waiting", "Waiting"),
     ("configuration", "Configuration"),
+    ("observe", "Observe"),
     ("audit", "Audit"),
 )
+# Of a run that only observes.
+OBSERVING = (("observe", "Observe"), ("configuration", "Configuration"), ("audit", "Audit"))
 AUDIT_PAGE_SIZE = 50
 # What a column of the database can hold.
 MAX_INT = 2**63 - 1
@@ -41,6 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def overview(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What a run does at a glance; of one that observes, the agreement."""
+    if get_run(run_id).mode == SchedulerRun.Mode.OBSERVE:
+        return redirect("observe", run_id)
     return run_page(request, run_id, "overview")
 
 
@@ -110,7 +116,7 @@ def run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> Http
     context = {
         "run": run,
         "page": page,
-        "navigation": NAVIGATION,
+        "navigation": OBSERVING if run.mode == SchedulerRun.Mode.OBSERVE else NAVIGATION,
         "clock_speed": _clock_speed(run),
         "may_control": request.user.has_perm("dashboard.control_run"),
         "may_decide": request.user.has_perm("dashboard.decide_waitingpod"),

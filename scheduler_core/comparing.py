@@ -183,17 +183,15 @@ def _difference(
 ) -> str:
     if total is None or actual_total is None:
         return f"We would choose {ours}; {actual} fits too, and nothing is scored."
-    gap = total - actual_total
-    place = f"{gap} below" if gap > 0 else f"{-gap} above" if gap < 0 else "the same as"
-    text = f"{actual} scores {actual_total}, {place} {ours} with {total}"
+    scores = f"{actual} scores {actual_total}, {ours} {total}"
     telling = [row for row in plugins if row.advantage]
     if not telling:
-        return f"{text}."
+        return f"{scores}."
     parts = [
         f"{row.plugin} prefers {ours if row.advantage > 0 else actual} by {abs(row.advantage)}"
         for row in telling[:_NAMED]
     ]
     rest = len(telling) - len(parts)
     if rest:
-        parts.append(f"{rest} more plugin{'s' if rest > 1 else ''} add to it")
-    return f"{text}: {', '.join(parts)}."
+        parts.append(f"{rest} more plugin{'s' if rest > 1 else ''} differ{'' if rest > 1 else 's'}")
+    return f"{', '.join(parts)}: {scores}."

@@ -7,9 +7,11 @@ from typing import Any, Final
 from django import forms
 
 from dashboard.clusters.models import ClusterConnection
+from dashboard.models import SchedulerRun
 from scheduler_core.kube.access import Access, InCluster, Kubeconfig, Token
 
 _Method = ClusterConnection.Method
+_Mode = SchedulerRun.Mode
 #: What a page offers; a file of the worker's machine may run programs, and is for its owner.
 METHODS: Final = [
     (m.value, m.label) for m in (_Method.KUBECONFIG, _Method.TOKEN, _Method.IN_CLUSTER)
@@ -52,6 +54,11 @@ class ConnectionForm(forms.Form):
 class ClusterForm(ConnectionForm):
     """A new cluster."""
 
+    mode = forms.ChoiceField(
+        choices=[(m.value, m.label) for m in (_Mode.OBSERVE, _Mode.SCHEDULE)],
+        initial=_Mode.OBSERVE,
+        required=False,
+    )
     name = forms.CharField(
         max_length=63, error_messages={"required": "Give it a name by which people know it."}
     )

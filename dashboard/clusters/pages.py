@@ -15,7 +15,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.clusters import services
 from dashboard.clusters.forms import METHODS, ClusterForm, ConnectionForm
 from dashboard.clusters.models import ClusterConnection
+from dashboard.models import SchedulerRun
 
+#: What a run is to people.
+_WORDS: dict[str, str] = {
+    SchedulerRun.Mode.OBSERVE: "observer",
+    SchedulerRun.Mode.SCHEDULE: "scheduler",
+}
 _may_manage = permission_required(services.PERMISSION, raise_exception=True)
 _secrets = sensitive_post_parameters("kubeconfig", "token", "ca")
 
@@ -30,15 +36,16 @@ def new(request: HttpRequest) -> HttpResponse:
     form = ClusterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            run = services.add(request.user, form.cleaned_data["name"], form.access())
+            found = form.cleaned_data
+            mode = found["mode"] or SchedulerRun.Mode.SCHEDULE
+            run = services.add(request.user, found["name"], form.access(), mode=mode)
         except services.NameTaken as error:
             form.add_error("name", str(error))
         except services.CannotConnect as error:
             form.add_error(None, str(error))
         else:
-            messages.success(
-                request, f"{run.cluster.name} is there. Start its scheduler when ready."
-            )
+            word = _WORDS[mode]
+            messages.success(request, f"{run.cluster.name} is there. Start its {word} when ready.")
             return redirect("cluster", run.cluster_id)
     context = {"page": "clusters", "form": form, "methods": METHODS}
     return render(request, "clusters/new.html", context, status=400 if form.errors else 200)

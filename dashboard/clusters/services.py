@@ -6,10 +6,8 @@ person who knows why is still there.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -18,6 +16,7 @@ from dashboard import audit, runs
 from dashboard.clusters.credentials import access_of, columns_of
 from dashboard.clusters.models import ClusterConnection
 from dashboard.models import AuditEntry, Cluster, SchedulerRun, cluster_name_validator
+from dashboard.observe import services as observe
 from scheduler_core.kube.access import Access, AccessError
 from scheduler_core.ports import ApiError
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from scheduler_core.kube.cluster import KubeCluster
 
 PERMISSION: Final = "dashboard.manage_clusters"
-#: The scheduler's configuration on a real cluster: beside the one that is there.
-DEFAULT_CONFIG: Final = "examples/kube.yaml"
 
 
 class CannotConnect(Exception):
@@ -37,7 +34,13 @@ class NameTaken(Exception):
     """There is a cluster of that name, or it is no name; the message says so."""
 
 
-def add(user: Any, name: str, access: Access, config: str | None = None) -> SchedulerRun:
+def add(
+    user: Any,
+    name: str,
+    access: Access,
+    config: str | None = None,
+    mode: str = SchedulerRun.Mode.SCHEDULE,
+) -> SchedulerRun:
     """A cluster, the way to it, and a run that waits to be started.
 
     Raises:
@@ -56,8 +59,9 @@ def add(user: Any, name: str, access: Access, config: str | None = None) -> Sche
             run = runs.create_run(
                 cluster,
                 name=name,
-                config=default_config() if config is None else config,
+                config=default_config(mode) if config is None else config,
                 desired_state=SchedulerRun.DesiredState.STOPPED,
+                mode=mode,
             )
             SchedulerRun.objects.filter(pk=run.pk).update(state=SchedulerRun.State.STOPPED)
             run.refresh_from_db()
@@ -94,8 +98,9 @@ def look(connection: ClusterConnection) -> str:
     return problem
 
 
-def default_config() -> str:
-    return (Path(settings.BASE_DIR) / DEFAULT_CONFIG).read_text(encoding="utf-8")
+def default_config(mode: str = SchedulerRun.Mode.SCHEDULE) -> str:
+    """The configuration of a new run that schedules or observes."""
+    return observe.default_config(mode)
 
 
 def _check_name(name: str) -> None:

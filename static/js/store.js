@@ -58,6 +58,7 @@ function withTopic(state, topic, seq, data) {
 
 function merge(topic, before, frame) {
   if (topic === "cycles") return mergeCycles(before, frame);
+  if (topic === "observe") return mergeObserve(before, frame);
   if (topic === "waiting") return mergeWaiting(before, frame);
   if (topic === "overview") return mergeOverview(before, frame);
   return frame;
@@ -75,6 +76,20 @@ export function mergeCycles(before, frame) {
     cycles: cycles.slice(0, MAX_CYCLES),
     skipped: (before?.skipped ?? 0) + (frame.skipped ?? 0),
   };
+}
+
+/**
+ * The latest word on each pod, newest first; counts and rates are those of the frame. `skipped` grows
+ * with the pods that went by unseen.
+ */
+export function mergeObserve(before, frame) {
+  const rows = new Map((before?.pods ?? []).map((row) => [row.id, row]));
+  for (const row of frame.pods) {
+    const known = rows.get(row.id);
+    if (!known || known.commit_seq <= row.commit_seq) rows.set(row.id, row);
+  }
+  const pods = [...rows.values()].sort((a, b) => b.sequence - a.sequence).slice(0, MAX_CYCLES);
+  return { ...frame, pods, skipped: (before?.skipped ?? 0) + (frame.skipped ?? 0) };
 }
 
 /**

@@ -6,12 +6,12 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
 from dashboard import config_file
 from dashboard.clusters import services
+from dashboard.models import SchedulerRun
 from scheduler_core.config import (
     InvalidConfiguration,
     SchedulerConfiguration,
@@ -59,17 +59,24 @@ class Command(BaseCommand):
             "--insecure", action="store_true", help="do not check the server's certificate"
         )
         parser.add_argument(
-            "--config", type=Path, metavar="FILE", help=f"({services.DEFAULT_CONFIG})"
+            "--observe",
+            action="store_true",
+            help="begin with a run that places nothing and says where it would (reads alone)",
+        )
+        parser.add_argument(
+            "--config", type=Path, metavar="FILE", help="(examples/kube.yaml, or observe.yaml)"
         )
         config_file.add_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         config = _config(options["config"])
+        mode = SchedulerRun.Mode.OBSERVE if options["observe"] else SchedulerRun.Mode.SCHEDULE
         if options["write_config_to"] is not None:
-            self.stdout.write(config_file.write(_checked(config), options["write_config_to"]))
+            checked = _checked(services.default_config(mode) if config is None else config)
+            self.stdout.write(config_file.write(checked, options["write_config_to"]))
             return
         try:
-            run = services.add(None, options["name"], _access(options), config)
+            run = services.add(None, options["name"], _access(options), config, mode)
         except (services.NameTaken, services.CannotConnect) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{options['name']} is there: {reverse('overview', args=[run.pk])}")
@@ -100,10 +107,7 @@ def _config(path: Path | None) -> str | None:
     return text
 
 
-def _checked(text: str | None) -> SchedulerConfiguration:
-    """The one that is used without a text, too."""
-    if text is None:
-        text = _read(Path(settings.BASE_DIR) / services.DEFAULT_CONFIG)
+def _checked(text: str) -> SchedulerConfiguration:
     return load_configuration(text, in_tree_registry(), dotted_plugins=True)
 
 

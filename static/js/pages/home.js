@@ -38,11 +38,11 @@ function show(clusters) {
   });
 }
 
-function noteOf({ preset, clock_mode: mode, speed, message, totals }) {
+function noteOf({ preset, clock_mode: mode, speed, message, totals, mode: does }) {
   const scaled = mode === "scaled" ? `clock at ${speed} × real time` : "";
   const clock = mode === "max" ? "clock as fast as possible" : scaled;
-  const placed = totals ? `${count(totals.scheduled)} pods scheduled` : "";
-  return [preset, clock, placed, message].filter(Boolean).join(" · ");
+  const placed = totals && does !== "observe" ? `${count(totals.scheduled)} pods scheduled` : "";
+  return [preset, clock, placed, does === "observe" ? "observes" : "", message].filter(Boolean).join(" · ");
 }
 
 class SandboxForm {

@@ -58,7 +58,7 @@ def three() -> list[object]:
             Verdict.DIFFERS,
             "big",
             "NodeResourcesFit",
-            "small scores 450, 18 below big with 468: NodeResourcesFit prefers big by 18.",
+            "NodeResourcesFit prefers big by 18: small scores 450, big 468.",
             id="differs",
         ),
         pytest.param(

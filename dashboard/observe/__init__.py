@@ -1,0 +1,1 @@
+"""Runs that only look on: what another scheduler decides beside what we would. docs/observe.md."""
