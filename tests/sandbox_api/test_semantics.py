@@ -409,6 +409,18 @@ def test_a_field_that_two_say_alike_has_two_managers(c: Client) -> None:
     assert found["data"] == {"x": "1"}
 
 
+def test_an_applier_means_every_field(c: Client) -> None:
+    body = {**config_map("a"), "dta": {"x": "1"}}
+    status = c.refused(500, "PATCH", f"{CONFIG_MAPS}/a", body, media=APPLY, fieldManager="me")
+    assert status["message"] == (
+        "failed to create typed patch object (default/a; v1, Kind=ConfigMap): "
+        ".dta: field not declared in schema"
+    )
+    path, body = f"{CONFIG_MAPS}/a", {"metadata": {"name": "a"}}
+    status = c.refused(400, "PATCH", path, body, media=APPLY, fieldManager="me")
+    assert "Incorrect version specified in apply patch" in status["message"]
+
+
 def test_applying_the_same_again_is_no_write(c: Client) -> None:
     path = f"{DEPLOYMENTS}/d"
     first = c.do("PATCH", path, deployment("d"), media=APPLY, fieldManager="me")

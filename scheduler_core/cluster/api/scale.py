@@ -20,11 +20,12 @@ from .managers import Author, recorded
 from .messages import JSON
 from .negotiation import Format, media_type
 from .options import WriteOptions, write_options
+from .patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from .present import in_media
 from .schema import struct
 from .status import generic
 from .strategic import strategic_merge
-from .writes import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Answered, Target, rehearsed
+from .writes import Answered, Target, rehearsed
 
 __all__ = ["read_scale", "write_scale"]
 

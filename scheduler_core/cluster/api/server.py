@@ -24,13 +24,14 @@ from .definitions import establish
 from .lists import list_objects
 from .messages import JSON, TEXT, Answer, Request
 from .negotiation import Format, accepted
+from .patching import patch
 from .present import in_media, one, several
 from .removals import delete, delete_collection
 from .reviews import answer_review
 from .scale import read_scale, write_scale
 from .status import generic, status_of
 from .streams import Stream, open_stream
-from .writes import Target, Written, create, patch, update
+from .writes import Target, Written, create, update
 
 __all__ = ["ApiServer"]
 
