@@ -89,6 +89,7 @@ class SchedulerMetrics(Observer):
         self._plugins: dict[tuple[str, str], Histogram] = {}
         self._hints: dict[tuple[str, str, str], Histogram] = {}
         self._events: dict[str, Histogram] = {}
+        self._gates: dict[str, Histogram] = {}
         self._attempts_needed = self._store.histogram("scheduler_pod_scheduling_attempts")
         self._algorithm = self._store.histogram("scheduler_scheduling_algorithm_duration_seconds")
         #: (queue, event) -> pods that came; the queue counts them itself.
@@ -193,7 +194,10 @@ class SchedulerMetrics(Observer):
 
     def gates_asked(self, profile: str, seconds: float) -> None:
         """PreEnqueue plugins; the reference calls every answer of theirs Success."""
-        self._point(profile, "PreEnqueue").observe(seconds)
+        histogram = self._gates.get(profile)
+        if histogram is None:
+            histogram = self._gates[profile] = self._point(profile, "PreEnqueue")
+        histogram.observe(seconds)
 
     def preemption_wrote(self, seconds: float, succeeded: bool) -> None:
         """An eviction, or a nomination that was cleared."""
