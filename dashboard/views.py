@@ -116,13 +116,21 @@ def run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> Http
     context = {
         "run": run,
         "page": page,
-        "navigation": OBSERVING if run.mode == SchedulerRun.Mode.OBSERVE else NAVIGATION,
+        "navigation": _navigation(run),
         "clock_speed": _clock_speed(run),
         "may_control": request.user.has_perm("dashboard.control_run"),
         "may_decide": request.user.has_perm("dashboard.decide_waitingpod"),
         **extra,
     }
     return render(request, f"pages/{page}.html", context)
+
+
+def _navigation(run: SchedulerRun) -> tuple[tuple[str, str], ...]:
+    if run.mode != SchedulerRun.Mode.OBSERVE:
+        return NAVIGATION
+    # It has decisions where another scheduler asks it as its extender.
+    asked = (("decisions", "Decisions"),) if run.cycles.exists() else ()
+    return (*OBSERVING[:1], *asked, *OBSERVING[1:])
 
 
 def get_run(run_id: int) -> SchedulerRun:

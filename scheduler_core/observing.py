@@ -6,7 +6,6 @@ nothing that writes: no assuming, no binding, no conditions, no events. Its clus
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.inbox import Inbox
 from scheduler_core.observations import Observation, Verdict
+from scheduler_core.observed_pods import WaitingPod, WaitingPods
 from scheduler_core.observers import ObserverSet
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
@@ -44,8 +44,6 @@ __all__ = ["ObservingScheduler", "OpenObservation"]
 MAX_MESSAGES_PER_TURN: Final = 2_000
 #: Longest sleep of an idle loop, in seconds.
 MAX_IDLE: Final = 0.5
-#: A pod that waits is looked at again after so many seconds: what would fit has changed, maybe.
-LOOK_AGAIN: Final = 30.0
 
 R = TypeVar("R")
 
@@ -63,17 +61,6 @@ class OpenObservation:
 class _Question:
     work: Callable[[], Any]
     answer: Future[Any]
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """A pod without a node. ``told``: the last word of it."""
-
-    pod: Pod
-    seen_at: float
-    first: str = ""
-    was_looked_at: bool = False
-    told: Observation | None = None
 
 
 class ObservingScheduler:
@@ -116,10 +103,7 @@ class ObservingScheduler:
         self._synced: set[str] = set()
         self._is_watching = self._has_begun = self._paused = False
         self._open: list[OpenObservation] = []
-        #: Pods without a node by key; those that are not looked at yet; uid -> when to look again.
-        self._waiting: dict[str, _Waiting] = {}
-        self._new: dict[str, None] = {}
-        self._again: OrderedDict[str, float] = OrderedDict()
+        self._waiting = WaitingPods()
         # State, all of it owned by the thread that calls run_once().
         self.cache = Cache()
         self.snapshot = Snapshot()
@@ -222,7 +206,7 @@ class ObservingScheduler:
     @property
     def is_busy(self) -> bool:
         """Events or pods wait to be looked at; may be read from any thread, as a hint."""
-        return len(self._inbox) > 0 or bool(self._new)
+        return len(self._inbox) > 0 or self._waiting.has_new
 
     @property
     def next_sequence(self) -> int:
@@ -237,9 +221,9 @@ class ObservingScheduler:
 
     def idle_seconds(self) -> float:
         """How long nothing is due."""
-        if self._paused or not self._again:
+        due = self._waiting.next_due()
+        if self._paused or due is None:
             return MAX_IDLE
-        due = next(iter(self._again.values()))
         return min(MAX_IDLE, max(0.0, due - self._clock.now()))
 
     # -- the loop --------------------------------------------------------------------------------
@@ -302,36 +286,25 @@ class ObservingScheduler:
             return
         self._nominator.delete(after)
         self._nominator.add(after)
-        if _is_daemon(after):
-            return
-        waiting = self._waiting.get(after.key)
-        if waiting is not None:
-            waiting.pod = after
-            return
-        self._waiting[after.key] = _Waiting(after, self._clock.now())
-        self._new[after.key] = None
+        if not _is_daemon(after):
+            self._waiting.see(after, self._clock.now())
 
     def _left(self, pod: Pod) -> None:
         self._nominator.delete(pod)
         waiting = self._waiting.get(pod.key)
         if waiting is None or waiting.pod.uid != pod.uid:
             return
-        self._forget(pod.key)
+        self._waiting.forget(pod.key)
         told = waiting.told
         ours = told.ours if told is not None else ""
         would = f" We would have chosen {ours}." if ours else ""
         why = f"It went before anybody placed it.{would}"
         self._tell(waiting, Comparison(Verdict.GONE, ours, why=why))
 
-    def _forget(self, key: str) -> None:
-        self._waiting.pop(key, None)
-        self._new.pop(key, None)
-        self._again.pop(key, None)
-
-    def _placed(self, waiting: _Waiting, node: str) -> None:
+    def _placed(self, waiting: WaitingPod, node: str) -> None:
         """Another scheduler's decision is seen: make ours, in the state before it."""
         pod = waiting.pod
-        self._forget(pod.key)
+        self._waiting.forget(pod.key)
         self._nominator.delete(pod)
         if self._paused or not self._has_begun:
             what = "the run was paused" if self._paused else "the cluster was being listed"
@@ -348,18 +321,13 @@ class ObservingScheduler:
         """At a pod that is new, or at the one that was not looked at for longest."""
         if self._paused or len(self._inbox):
             return False
-        key = next(iter(self._new), None)
-        if key is None:
-            key, due = next(iter(self._again.items()), (None, 0.0))
-            if key is None or due > self._clock.now():
-                return False
-        self._new.pop(key, None)
-        self._again.pop(key, None)
-        self._again[key] = self._clock.now() + LOOK_AGAIN
-        self._look(self._waiting[key])
+        waiting = self._waiting.take_due(self._clock.now())
+        if waiting is None:
+            return False
+        self._look(waiting)
         return True
 
-    def _look(self, waiting: _Waiting) -> None:
+    def _look(self, waiting: WaitingPod) -> None:
         pod, result, began = waiting.pod, None, perf_counter()
         if pod.scheduling_gates:
             why = f"Nobody may place it yet: scheduling gates {', '.join(pod.scheduling_gates)}."
@@ -406,7 +374,7 @@ class ObservingScheduler:
 
     def _tell(
         self,
-        waiting: _Waiting,
+        waiting: WaitingPod,
         found: Comparison,
         actual: str = "",
         result: ScheduleResult | None = None,
@@ -465,7 +433,7 @@ class ObservingScheduler:
 _GONE_UNSEEN: Final = "It went while nobody observed."
 
 
-def _changed_mind(found: Comparison, waiting: _Waiting, actual: str) -> str:
+def _changed_mind(found: Comparison, waiting: WaitingPod, actual: str) -> str:
     """Where the state has changed between the pod's arrival and the sight of its node: their
     decision was made somewhere in between."""
     if found.verdict in (Verdict.AGREE, Verdict.TIE) or not waiting.first:
