@@ -45,6 +45,10 @@ class Entry(Protocol):
     @property
     def encoder(self) -> Encoder: ...
 
+    @property
+    def closing(self) -> asyncio.Event:
+        """Set when the sandbox ends: its watches end with it."""
+
     def user_of(self, token: str) -> str | None:
         """Who has this token; None for nobody."""
 
@@ -94,7 +98,8 @@ class ApiApp:
         request = Request(scope["method"], path, query, headers, body, user or "anonymous", host)
         answer = entry.api.answer(request)
         if isinstance(answer, Stream):
-            await send_watch(answer, entry.encoder, receive, send, self.closing)
+            ends = (self.closing, entry.closing)
+            await send_watch(answer, entry.encoder, receive, send, ends)
             return
         await _send(send, await _certain(answer), scope["method"] == "HEAD")
 

@@ -64,6 +64,8 @@ def served(sandbox_id: int, cluster: SandboxCluster) -> Iterator[OpenSandbox]:
         yield OpenSandbox(sandbox_id, entry)
     finally:
         _doors.close(sandbox_id)
+        if entry is not None and _server is not None:
+            _server.end_watches(entry)
         _tell(sandbox_id, url="")
 
 

@@ -8,6 +8,7 @@ import hmac
 import logging
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -40,6 +41,7 @@ class Sandbox:
     token_hash: str
     user: str = "sandbox-user"
     encoder: Encoder = field(default_factory=Encoder)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     def user_of(self, token: str) -> str | None:
         same = hmac.compare_digest(token_hash(token), self.token_hash)
@@ -141,10 +143,17 @@ class ApiThread:
         """Serve on this thread until `stop` is called from another."""
         self._run()
 
+    def end_watches(self, sandbox: Sandbox) -> None:
+        """The sandbox ends; the server goes on. From any thread."""
+        self._on_loop(sandbox.closing.set)
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(call)
+
     def stop(self) -> None:
         """End the watches, then the server."""
-        if self._loop is not None and self._loop.is_running():
-            self._loop.call_soon_threadsafe(self._app.closing.set)
+        self._on_loop(self._app.closing.set)
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS)

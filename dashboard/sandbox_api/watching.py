@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
 from dashboard.sandbox_api.encoding import Encoder
@@ -72,9 +72,9 @@ async def send_watch(
     encoder: Encoder,
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
     send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    closing: asyncio.Event,
+    ends: Sequence[asyncio.Event],
 ) -> None:
-    """Run a watch to its end."""
+    """Run a watch to its end, which is that of the first of `ends` at the latest."""
     mailbox = _Mailbox(asyncio.get_running_loop())
     media = b"application/json"
     await send(
@@ -87,16 +87,17 @@ async def send_watch(
     # The header goes out at once: a client waits for it before it trusts the watch.
     await send({"type": "http.response.body", "body": b"", "more_body": True})
     left = asyncio.ensure_future(_until_left(receive))
-    closed = asyncio.ensure_future(closing.wait())
+    closed = [asyncio.ensure_future(event.wait()) for event in ends]
     pump = asyncio.ensure_future(_pump(stream, encoder, mailbox, send))
     stream.start(mailbox.put)
     try:
-        await asyncio.wait({left, closed, pump}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({left, *closed, pump}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         stream.stop()
-        for task in (left, closed, pump):
+        tasks: list[asyncio.Future[Any]] = [left, *closed, pump]
+        for task in tasks:
             task.cancel()
-        results = await asyncio.gather(left, closed, pump, return_exceptions=True)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
         for result in results:
             if isinstance(result, Exception) and not isinstance(result, OSError):
                 log.error("a watch of %s broke", stream.served.plural, exc_info=result)

@@ -120,6 +120,38 @@ def test_doors_lead_to_sandboxes_of_their_own() -> None:
             server.stop()
 
 
+def test_a_sandbox_that_ends_ends_its_watches_alone() -> None:
+    with SandboxCluster(RealClock()) as one, SandboxCluster(RealClock()) as other:
+        doors, first = Doors(), Sandbox(ApiServer(one), token_hash("t"))
+        doors.open(1, first)
+        doors.open(2, Sandbox(ApiServer(other), token_hash("t")))
+        server = ApiThread(doors)
+        server.start()
+        headers = {"Authorization": "Bearer t"}
+        path = "api/v1/namespaces?watch=1&timeoutSeconds=3"
+        try:
+            with (
+                requests.get(
+                    f"{server.url}/sandboxes/1/{path}00",
+                    headers=headers,
+                    stream=True,
+                    timeout=SECONDS,
+                ) as ends,
+                requests.get(
+                    f"{server.url}/sandboxes/2/{path}",
+                    headers=headers,
+                    stream=True,
+                    timeout=SECONDS,
+                ) as stays,
+            ):
+                doors.close(1)
+                server.end_watches(first)
+                assert len(list(ends.iter_lines())) <= 2
+                assert len(list(stays.iter_lines())) == 2
+        finally:
+            server.stop()
+
+
 def test_a_server_that_stops_ends_its_watches() -> None:
     with SandboxCluster(RealClock()) as cluster:
         server = ApiThread(OneSandbox(Sandbox(ApiServer(cluster), token_hash("t"))))
