@@ -6,7 +6,7 @@ the server would refuse; then the transaction is thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,6 +43,9 @@ _SYSTEM_METADATA: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_SERVERS_OWN: Final = (*_SYSTEM_METADATA, "resourceVersion", "managedFields")
+#: kind -> metadata that a write of the status does not change either (kube-apiserver 1.36)
+_KEPT_BY_STATUS: Final = {"Pod": ("ownerReferences",), "Deployment": ("labels",)}
 _NAME_TRIES: Final = 8
 
 
@@ -284,13 +287,8 @@ def _admissible(resource: Resource, current: Json, obj: Json, subresource: str) 
     if subresource == "status":
         if not resource.has_status:
             raise ApiError(404, "NotFound", "the server could not find the requested resource")
-        return _with_field(current, "status", obj.get("status"))
-    metadata = dict(obj["metadata"])
-    for field in (*_SYSTEM_METADATA, "resourceVersion", "managedFields"):
-        if field in current["metadata"]:
-            metadata[field] = current["metadata"][field]
-        else:
-            metadata.pop(field, None)
+        return _with_field(_beside_status(resource, current, obj), "status", obj.get("status"))
+    metadata = _metadata(current, obj, _SERVERS_OWN)
     new = {**obj, "metadata": metadata}
     if resource.has_status:
         new = _with_field(new, "status", current.get("status"))
@@ -299,6 +297,26 @@ def _admissible(resource: Resource, current: Json, obj: Json, subresource: str) 
     if resource.has_generation and _asked(new) != _asked(current):
         metadata["generation"] = int(current["metadata"].get("generation", 0)) + 1
     return new
+
+
+def _beside_status(resource: Resource, current: Json, obj: Json) -> Json:
+    """A write of the status leaves the spec alone; labels and annotations go along with it, save
+    those of custom resources (kube-apiserver 1.36)."""
+    if resource.group.endswith(".x-k8s.io") or resource.kind not in RESOURCES:
+        return current
+    kept = _KEPT_BY_STATUS.get(resource.kind, ())
+    return {**current, "metadata": _metadata(current, obj, (*_SERVERS_OWN, *kept))}
+
+
+def _metadata(current: Json, obj: Json, fields: Sequence[str]) -> Json:
+    """That of `obj`, with `fields` as they are."""
+    metadata = dict(obj["metadata"])
+    for field in fields:
+        if field in current["metadata"]:
+            metadata[field] = current["metadata"][field]
+        else:
+            metadata.pop(field, None)
+    return metadata
 
 
 def _drop_empty_gates(pod: Json) -> None:

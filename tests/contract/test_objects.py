@@ -243,6 +243,17 @@ def test_a_status_patch_changes_the_status_alone(cluster: Cluster) -> None:
     assert patched["metadata"]["generation"] == 1
 
 
+def test_labels_go_along_with_a_status_save_for_custom_resources(cluster: Cluster) -> None:
+    cluster.create("Pod", pod())
+    cluster.create("PodGroup", {"metadata": {"name": "g"}, "spec": {"minMember": 1}})
+    patch = {"metadata": {"labels": {"app": "x"}}, "status": {"phase": "Running"}}
+    patched = cluster.patch("Pod", "default", "web", patch, subresource="status")
+    assert patched["metadata"]["labels"] == {"app": "x"}
+    patched = cluster.patch("PodGroup", "default", "g", patch, subresource="status")
+    assert patched["status"]["phase"] == "Running"
+    assert "labels" not in patched["metadata"]
+
+
 def test_the_status_cannot_be_changed_by_the_main_resource(cluster: Cluster) -> None:
     made = cluster.create("Pod", pod())
     assert cluster.patch("Pod", "default", "web", {"status": {"phase": "Failed"}}) == made
