@@ -20,6 +20,11 @@ const NOTES = {
   stopped: "The scheduler is stopped: nothing is placed, and waiting pods keep waiting.",
   paused: "The scheduler is paused: nothing new is tried; waiting pods and their deadlines go on.",
 };
+/** Of a run that only observes. */
+const OBSERVER_NOTES = {
+  stopped: "The observer is stopped: pods that are placed meanwhile are not judged.",
+  paused: "The observer is paused: pods that are placed meanwhile are not judged.",
+};
 
 export class RunControls {
   #api;
@@ -49,7 +54,7 @@ export class RunControls {
   }
 
   #note({ state, desired_state: desired, message, lease }) {
-    const text = noteFor({ state, desired, message, lease });
+    const text = noteFor({ state, desired, message, lease, mode: this.#page.mode });
     if (!text) {
       this.#notices.clear("run");
       return;
@@ -78,11 +83,13 @@ export class RunControls {
 }
 
 /** The line to show for a run that is not simply running, or "". Pure. */
-export function noteFor({ state, desired, message, lease }) {
-  if (state === "failed") return `The scheduler has failed${message ? `: ${message}` : "."}`;
-  if (state === desired && NOTES[state]) return message ? `${NOTES[state]} ${message}` : NOTES[state];
+export function noteFor({ state, desired, message, lease, mode }) {
+  const who = mode === "observe" ? "observer" : "scheduler";
+  const note = (mode === "observe" ? OBSERVER_NOTES : NOTES)[state];
+  if (state === "failed") return `The ${who} has failed${message ? `: ${message}` : "."}`;
+  if (state === desired && note) return message ? `${note} ${message}` : note;
   if (desired === "running" && state === "running" && lease && !lease.fresh) {
-    return "The scheduler's worker does not answer; another takes over within seconds.";
+    return `The ${who}'s worker does not answer; another takes over within seconds.`;
   }
   return "";
 }

@@ -11,12 +11,13 @@ import { LiveSocket } from "./socket.js";
 
 /** What the server wrote into the page. */
 export function readPage() {
-  const { run, base, state, desired, message, clockRate, login, user } = document.body.dataset;
+  const { run, base, state, desired, message, mode, clockRate, login, user } = document.body.dataset;
   return {
     run,
     base,
     login,
     user,
+    mode,
     clockRate: Number(clockRate) || 1,
     mayDecide: "mayDecide" in document.body.dataset,
     mayControl: "mayControl" in document.body.dataset,

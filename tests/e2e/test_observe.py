@@ -31,6 +31,8 @@ PACKING = (
             resources: [{name: cpu, weight: 1}, {name: memory, weight: 1}]
 """
 )
+#: Milliseconds; what a page shows comes over worker, database, Redis and websocket.
+SLOWLY = PATIENCE * 1000
 SIZES = {"big": "32", "middle": "16", "small": "4"}
 
 
@@ -49,31 +51,33 @@ def test_agreement_and_differences_beside_another_scheduler(
     page.get_by_role("button", name="Observe watched").click()
     expect(page.get_by_role("heading", name="watched-observer")).to_be_visible()
     expect(page.locator("#observe-empty")).to_contain_text(
-        "Waiting for the first pod", timeout=PATIENCE * 1000
+        "Waiting for the first pod", timeout=SLOWLY
     )
     observer = product.run("watched-observer")
     rates, tallies = page.locator("#rates"), page.locator("#tallies")
 
     # Alike they agree: the page says so without being loaded again.
     place(product, run, "same", 3)
-    expect(rates).to_contain_text("3 of 3 pods")
-    expect(rates).to_contain_text("100 %")
-    expect(page.locator("#observed")).to_contain_text("default/same-0")
+    expect(rates).to_contain_text("3 of 3 pods", timeout=SLOWLY)
+    expect(rates).to_contain_text("100 %", timeout=SLOWLY)
+    expect(page.locator("#observed")).to_contain_text("default/same-0", timeout=SLOWLY)
 
     # The other one packs from now on: its choices differ, and each difference is explained.
     packs(product, run)
     place(product, run, "packed", 2)
-    expect(rates).to_contain_text("3 of 5 pods")
-    expect(rates).to_contain_text("60.0 %")
+    expect(rates).to_contain_text("3 of 5 pods", timeout=SLOWLY)
+    expect(rates).to_contain_text("60.0 %", timeout=SLOWLY)
     tallies.get_by_role("button").filter(has_text="differs").click()
     lines = page.locator("#observed tr")
-    expect(lines).to_have_count(2)
+    expect(lines).to_have_count(2, timeout=SLOWLY)
     expect(lines.first).to_contain_text("NodeResourcesFit prefers big by")
     expect(page).to_have_url(re.compile("verdict=differs"))
 
     # A pod that nobody can place waits, for both of them.
     sandbox.create("Pod", make_pod("huge").req(cpu="64").raw())
-    expect(tallies.get_by_role("button").filter(has_text="not placed yet")).to_contain_text("1")
+    expect(tallies.get_by_role("button").filter(has_text="not placed yet")).to_contain_text(
+        "1", timeout=SLOWLY
+    )
 
     # One pod taken apart.
     lines.first.get_by_role("link").click()
@@ -84,7 +88,7 @@ def test_agreement_and_differences_beside_another_scheduler(
     )
     expect(scores.locator("tfoot")).to_contain_text("+")
     page.get_by_role("link", name="All pods").click()
-    expect(page.locator("#observed tr")).to_have_count(6)
+    expect(page.locator("#observed tr")).to_have_count(6, timeout=SLOWLY)
     expect(page.get_by_text("watched schedules")).to_be_visible()
 
     # It has written nothing to the cluster; a viewer sees what it found.
@@ -92,7 +96,7 @@ def test_agreement_and_differences_beside_another_scheduler(
     assert "observer" not in {row["actor"] for row in product.rows(query, run.cluster)}
     seen = visit(product, "viewer")
     seen.goto(f"{product.demo.base_url}/runs/{observer.id}/observe/?verdict=pending")
-    expect(seen.locator("#observed tr")).to_have_count(1)
+    expect(seen.locator("#observed tr")).to_have_count(1, timeout=SLOWLY)
     expect(seen.locator("#observed")).to_contain_text("no node fits for us either")
 
 

@@ -100,6 +100,7 @@ test("a run that does not run says so, and why", () => {
   ok(noteFor({ state: "stopped", desired: "stopped" }).startsWith("The scheduler is stopped"));
   ok(noteFor({ state: "failed", desired: "running", message: "no such plugin" }).includes("no such plugin"));
   ok(noteFor({ state: "running", desired: "running", lease: { fresh: false } }).includes("does not answer"));
+  ok(noteFor({ state: "paused", desired: "paused", mode: "observe" }).startsWith("The observer is paused: pods that are placed meanwhile are not judged"));
 });
 
 test("an end names who, and the comment", () => {
