@@ -42,6 +42,8 @@ class WaitingWriter:
             return
         if not row.is_open:
             self._begin_again(row)
+        if row.state == WaitingPod.State.SENT and row.decision_verdict == Verdict.APPROVE:
+            permits.reopen(row)  # the terms may ask for more people than when it was sent
         row.save()
         self.changed.add(row.pk)
         if row.pod_group and row.needs_approval and row.state == WaitingPod.State.WAITING:

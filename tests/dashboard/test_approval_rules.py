@@ -69,6 +69,28 @@ def test_two_people_have_to_approve(
     assert [d.username for d in Decision.objects.all()] == ["olga", "otto"]
 
 
+def test_terms_that_rise_reopen_what_was_sent(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, "a", pod_group=GANG, terms=ApprovalTerms(approvers=1))
+    assert say(operator, "approve", row).code == "accepted"
+    told(run, wait(row.cycle, "a", pod_group=GANG, terms=TWO))
+    row.refresh_from_db()
+    assert (row.state, row.decision_verdict, len(row.approvals)) == ("waiting", "", 1)
+    assert say(operator, "approve", row).code == "already"
+    assert say(second_operator, "approve", row).code == "accepted"
+    assert (row.state, row.decision_user) == ("sent", "otto")
+    assert [d.username for d in Decision.objects.all()] == ["olga", "otto"]
+
+
+def test_terms_that_stay_reopen_nothing(run: SchedulerRun, operator: User) -> None:
+    row = waiting(run, "a", terms=ApprovalTerms(approvers=1))
+    say(operator, "approve", row)
+    told(run, wait(row.cycle, "a", terms=ApprovalTerms(approvers=1)))
+    row.refresh_from_db()
+    assert (row.state, row.decision_user) == ("sent", "olga")
+
+
 def test_two_at_once_are_two(run: SchedulerRun, operator: User, second_operator: User) -> None:
     row = waiting(run, terms=TWO)
     barrier, codes = threading.Barrier(2), []
