@@ -134,7 +134,7 @@ def rejections(statuses: NodeStatuses | None, overall: Status, nodes: int) -> tu
             key = (status.plugin, reason, resolvable)
             counts[key] = counts.get(key, 0) + count
     rows = [Rejection(plugin, reason, n, can) for (plugin, reason, can), n in counts.items()]
-    return tuple(sorted(rows, key=lambda r: (-r.nodes, r.plugin, r.reason)))
+    return tuple(sorted(rows, key=lambda r: (-r.nodes, r.plugin, r.reason, r.resolvable)))
 
 
 def best_nodes(

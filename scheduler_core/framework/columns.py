@@ -27,7 +27,7 @@ class InternedColumn(Generic[V]):
     column anew when it has too many (``move``).
     """
 
-    __slots__ = ("_answers", "_index", "codes", "values")
+    __slots__ = ("__weakref__", "_answers", "_index", "codes", "values")
 
     def __init__(self, values_by_row: list[V | None]) -> None:
         self.values: list[V] = []

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,8 @@ CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 #: How many columns of plugins' own are kept; the least recently used goes first.
 MAX_DERIVED_COLUMNS = 256
-#: Columns of more labels than this are not taken along when nodes come and go.
-MAX_LABEL_COLUMNS = 64
+#: How many columns of labels are kept that no plugin holds; the least recently used goes first.
+MAX_LABEL_COLUMNS = 256
 #: Attributes of a NodeTable with an entry per node.
 _COLUMNS = (
     "column_allocatable",
@@ -199,6 +200,7 @@ class NodeTable(NodeInfos):
         "_names",
         "_nodes_seen",
         "_taints",
+        "_used_labels",
         "column_affinity",
         "column_allocatable",
         "column_allowed_pods",
@@ -223,7 +225,10 @@ class NodeTable(NodeInfos):
         self._names: tuple[str, ...] = ()
         self.row_of: dict[str, int] = {}
         self._nodes_seen: list[object] = []
-        self._labels: dict[str, InternedColumn[str]] = {}
+        #: every column of a label that anybody holds; all are kept up to date
+        self._labels: WeakValueDictionary[str, InternedColumn[str]] = WeakValueDictionary()
+        #: those that were asked for lately, the latest last
+        self._used_labels: dict[str, InternedColumn[str]] = {}
         self._taints: InternedColumn[tuple[Taint, ...]] | None = None
         self._derived: dict[str, _Derived] = {}
         self._log: list[int] = []
@@ -294,10 +299,17 @@ class NodeTable(NodeInfos):
         return self._taints
 
     def label_column(self, key: str) -> InternedColumn[str]:
-        column = self._labels.get(key)
+        column = self._used_labels.pop(key, None)
+        if column is None:
+            column = self._labels.get(key)
         if column is None:
             column = InternedColumn([_label(info, key) for info in self._infos])
             self._labels[key] = column
+        # Pods name these keys, so there is no end of them. A column that nobody has asked for
+        # lately goes, unless somebody still holds it: then it is kept up to date.
+        while len(self._used_labels) >= MAX_LABEL_COLUMNS:
+            self._used_labels.pop(next(iter(self._used_labels)))
+        self._used_labels[key] = column
         return column
 
     def derived_column(
@@ -376,11 +388,10 @@ class NodeTable(NodeInfos):
         self.nodes_with_required_anti_affinity = int(
             np.count_nonzero(self.column_required_anti_affinity)
         )
-        if len(self._labels) > MAX_LABEL_COLUMNS:
-            self._labels.clear()
         for key, column in tuple(self._labels.items()):
             if not column.move(rows):
                 del self._labels[key]
+                self._used_labels.pop(key, None)
         if self._taints is not None and not self._taints.move(rows):
             self._taints = None
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scheduler_core.api import Node, Pod
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.snapshot import Snapshot
+from scheduler_core.framework.nodes import MAX_LABEL_COLUMNS
 from scheduler_core.testing.builders import make_node, make_pod
 from scheduler_core.testing.invariants import validate
 
@@ -52,6 +54,22 @@ def test_a_snapshot_does_not_see_what_happens_after_it(both: BOTH) -> None:
     cache.assume_pod(pod("p", "n1"))
     assert snapshot.nodes.pod_count.tolist() == [0, 0, 0]
     assert snapshot.nodes[0].pods == []
+
+
+def test_columns_of_labels_that_nobody_asks_for_any_more_go_and_held_ones_stay_true(
+    both: BOTH,
+) -> None:
+    cache, snapshot = both
+    table = snapshot.nodes.table
+    held = table.label_column("zone")
+    for number in range(3 * MAX_LABEL_COLUMNS):
+        table.label_column(f"key-{number}")
+    gc.collect()
+    assert len(table._labels) <= MAX_LABEL_COLUMNS + 1
+    cache.update_node(make_node("n2").obj(), make_node("n2").label(zone="a").obj())
+    snapshot.update(cache)
+    assert table.label_column("zone") is held
+    assert [held.values[code] if code >= 0 else None for code in held.codes] == [None, "a", None]
 
 
 def test_nodes_that_come_and_go_rebuild_the_list_but_not_the_copies(both: BOTH) -> None:
