@@ -1,23 +1,26 @@
 """Clusters that runs are carried on, and the sandboxes that this process owns.
 
-A run on a sandbox is placed in the process that owns it and finds the cluster here; all other
-processes go through the owner's unix socket (``sandbox_client``).
+A run on a sandbox finds the cluster here where it is in the owner's process; all other processes
+go through the owner's unix socket (``beside``, ``sandbox_client``).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from django.conf import settings
 
+from dashboard.models import Cluster, Sandbox
+from scheduler_core.cluster.pipeline import SchedulersSandbox
 from scheduler_core.cluster.remote import RemoteSandbox
-from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.config import SchedulerConfiguration
 from scheduler_core.executor import DEFAULT_THREADS
+from scheduler_core.ports import ApiError
 
 
 class Host(Protocol):
@@ -73,7 +76,7 @@ class Host(Protocol):
 class HostedSandbox:
     """A sandbox and, while a scheduler runs on it, whether that one has anything to do."""
 
-    cluster: SandboxCluster
+    cluster: Any
     is_busy: Callable[[], bool] | None = None
     threads: ClassVar[int] = DEFAULT_THREADS
 
@@ -113,6 +116,26 @@ class HostedSandbox:
         return self.is_busy is not None and not self.is_busy()
 
 
+@dataclass(slots=True)
+class SandboxBeside(HostedSandbox):
+    """A sandbox of another process of this machine.
+
+    One connection has all the run's writes; when it breaks the run ends, as it does where it shares
+    the process of a sandbox that ends, and is carried on once the sandbox is back.
+    """
+
+    path: Path = Path()
+
+    def open(self) -> None:
+        self.cluster = SchedulersSandbox(self.path, actor="scheduler")
+
+    def is_gone(self, cluster_id: int) -> bool:
+        return bool(self.cluster.gone.is_set())
+
+    def close(self) -> None:
+        self.cluster.close()
+
+
 _lock = threading.Lock()
 _hosted: dict[int, HostedSandbox] = {}
 
@@ -133,6 +156,29 @@ def find(cluster_id: int) -> HostedSandbox | None:
     """The sandbox, if this process owns it."""
     with _lock:
         return _hosted.get(cluster_id)
+
+
+def may_be_beside(cluster: Cluster) -> bool:
+    """Whether a run on it need not be in the owner's process. Time that jumps ahead whenever
+    the scheduler has nothing to do must know of that at once."""
+    return cluster.sandbox.clock_mode != Sandbox.ClockMode.MAX
+
+
+def beside(cluster: Cluster) -> Host | None:
+    """The sandbox, if another process of this machine serves it and the run may be in this one."""
+    if not may_be_beside(cluster) or not _answers(cluster.pk):
+        return None
+    return SandboxBeside(None, path=socket_path(cluster.pk))
+
+
+def _answers(cluster_id: int) -> bool:
+    """Whether anybody serves the sandbox; its socket outlives a process that was killed."""
+    with closing(sandbox_client(cluster_id)) as client:
+        try:
+            client.get("Namespace", "", "default")
+        except ApiError:
+            return False
+    return True
 
 
 def socket_path(cluster_id: int) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from celery.utils.nodenames import worker_direct
 from django.conf import settings
 
-from dashboard import leases
+from dashboard import hosted, leases
 from dashboard.models import Cluster, Lease, Sandbox, SchedulerRun
 
 #: A proposal that no worker has taken up after this many seconds is made anew.
@@ -57,14 +57,20 @@ def _ensure_runs(send: Send, now: float) -> int:
 
 
 def _queue_of(cluster: Cluster, now: float) -> str | None:
-    """The queue of the process that owns the run's sandbox; "" for any; None while it has none."""
+    """Of the process that shall carry the run: the one that owns its sandbox, or the loop worker
+    on the same machine; "" for any; None while nobody owns the sandbox."""
     if cluster.kind != Cluster.Kind.SANDBOX:
         return ""
     name = leases.sandbox_lease(cluster.pk)
     if not leases.is_fresh(name, _ttl(), now):
         return None
     worker = Lease.objects.values_list("queue", flat=True).get(name=name)
-    return str(worker_direct(worker).name) if worker else ""
+    if not worker:
+        return ""
+    part, _, machine = worker.partition("@")
+    if part == "sandbox" and hosted.may_be_beside(cluster):
+        worker = f"loop@{machine}"
+    return str(worker_direct(worker).name)
 
 
 def _ttl() -> float:

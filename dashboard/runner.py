@@ -304,7 +304,7 @@ def _host_of(run: SchedulerRun) -> Host | None:
     """Where the run's cluster is; None: not in this process."""
     if run.cluster.kind == Cluster.Kind.KUBE:
         return HostedKube(run.cluster_id)
-    return hosted.find(run.cluster_id)
+    return hosted.find(run.cluster_id) or hosted.beside(run.cluster)
 
 
 def _tell_unreachable(

@@ -102,11 +102,12 @@ def _send_last_frames(**_: Any) -> None:
 @worker_ready.connect
 def _serve(sender: Any = None, **_: Any) -> None:
     """Metrics, probes and calls as an extender, of the worker that carries runs."""
-    if sender is not None and "loop" in sender.app.amqp.queues.consume_from:
+    queues = set() if sender is None else set(sender.app.amqp.queues.consume_from)
+    if queues & {"loop", "sandbox"}:
         from dashboard.worker_http import lifecycle
 
         try:
-            lifecycle.start()
+            lifecycle.start(at_address="loop" in queues)
         except lifecycle.CannotServe as error:
             logger.error("%s", error)
 

@@ -187,9 +187,9 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 # Tasks that live as long as a sandbox or a run have a worker of their own.
 CELERY_TASK_ROUTES = {
     "dashboard.tasks.run_scheduler": {"queue": "loop"},
-    "dashboard.tasks.host_sandbox": {"queue": "loop"},
+    "dashboard.tasks.host_sandbox": {"queue": "sandbox"},
 }
-# A queue for each worker: a run is placed in the process that owns its sandbox.
+# A queue for each worker: a run is placed in or beside the process that owns its sandbox.
 CELERY_WORKER_DIRECT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

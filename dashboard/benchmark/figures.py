@@ -97,11 +97,16 @@ class PipelineReport:
 
     @property
     def worker_ms(self) -> float:
-        """CPU milliseconds of the loop worker for each decision, with all that comes with it:
-        the sandbox and its kubelet, the recorder, the publisher. Hardly noisy, unlike the pace."""
+        """CPU milliseconds of both workers for each decision, with all that comes with it: the
+        sandbox and its kubelet, the recorder, the publisher. Hardly noisy, unlike the pace."""
         if not self.decisions:
             return 0.0
-        return self.cpu.get("loop worker", 0.0) * self.seconds / self.decisions * 1e3
+        return self._workers_cpu * self.seconds / self.decisions * 1e3
+
+    @property
+    def _workers_cpu(self) -> float:
+        """Cores in use by the processes of scheduler and sandbox."""
+        return sum(self.cpu.get(f"{name} worker", 0.0) for name in ("loop", "sandbox"))
 
     def as_json(self) -> dict[str, Any]:
         """One object; its first names are those that every benchmark has."""

@@ -56,15 +56,14 @@ class PipelineOptions:
     Attributes:
         nodes: of the sandbox.
         rate: pods that arrive per second; 0: none but those that wait already.
-        backlog: pods that wait when the scheduler begins. Making pods costs the sandbox, which
-            lives in the same process, as much as deciding about them; these are made before.
+        backlog: pods that wait when the scheduler begins.
         run_seconds: how long a pod runs on average.
         pages: websockets.
         seconds: measured, after everything is warm.
     """
 
     nodes: int = 1000
-    rate: float = 1000.0
+    rate: float = 1050.0
     backlog: int = 0
     run_seconds: float = 10.0
     pages: int = 20

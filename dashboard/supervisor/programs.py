@@ -11,9 +11,13 @@ from dashboard.supervisor.broker import Broker
 from dashboard.supervisor.process import Program
 
 # Stages: started in this order and stopped in the opposite one.
-BROKER, WEB, WORKERS, BEAT = range(4)
+# Sandboxes outlive the schedulers that bind pods in them.
+BROKER, WEB, SANDBOXES, WORKERS, BEAT = range(5)
 
-PARTS = ("web", "loop", "default", "beat")
+PARTS = ("web", "sandbox", "loop", "default", "beat")
+# What can be started alone. Schedulers reach a sandbox of another process by a unix socket: a loop
+# worker that is alone on its machine (in its container) hosts sandboxes, too.
+ALONE = ("web", "loop", "default", "beat")
 # Webhooks take four of them at most; the rest keeps runs alive.
 DEFAULT_CONCURRENCY = 8
 # A worker's own system checks load every page's code, and `serve` has made the same checks.
@@ -24,7 +28,9 @@ _ALL = {"PYTHONUNBUFFERED": "1", "CELERY_SKIP_CHECKS": "1"}
 class Site:
     """What the programs have in common.
 
-    ``logs`` is the folder of one log file per program; without it they write to the terminal.
+    Attributes:
+        logs: the folder of one log file per program; without it they write to the terminal.
+        hosts_apart: sandboxes have a worker of their own here.
     """
 
     root: Path
@@ -32,6 +38,7 @@ class Site:
     loop_concurrency: int
     log_level: str = "INFO"
     logs: Path | None = None
+    hosts_apart: bool = True
 
     def program(self, name: str, stage: int, *command: str, fds: tuple[int, ...] = ()) -> Program:
         return Program(
@@ -56,8 +63,11 @@ def part(site: Site, name: str, listening: int | None = None) -> Program:
     """Return the program of one of PARTS; ``listening`` is the web server's open socket."""
     if name == "web":
         return _web(site, listening)
+    if name == "sandbox":
+        return _worker(site, "sandbox worker", "sandbox", site.loop_concurrency, stage=SANDBOXES)
     if name == "loop":
-        return _worker(site, "loop worker", "loop", site.loop_concurrency)
+        more = () if site.hosts_apart else ("sandbox",)
+        return _worker(site, "loop worker", "loop", site.loop_concurrency, *more)
     if name == "default":
         return _worker(site, "default worker", "default", DEFAULT_CONCURRENCY)
     if name == "beat":
@@ -75,11 +85,13 @@ def _web(site: Site, listening: int | None) -> Program:
     return site.python("web", WEB, *command, *patience, application, fds=(listening,))
 
 
-def _worker(site: Site, name: str, queue: str, concurrency: int) -> Program:
+def _worker(
+    site: Site, name: str, queue: str, concurrency: int, *more: str, stage: int = WORKERS
+) -> Program:
     # Threads: TERM reaches the tasks, and a loop task lives as long as its run.
     return site.python(
-        name, WORKERS, *_celery("worker", site),
-        "--queues", queue, "--hostname", f"{queue}@%h",
+        name, stage, *_celery("worker", site),
+        "--queues", ",".join((queue, *more)), "--hostname", f"{queue}@%h",
         "--pool", "threads", "--concurrency", str(concurrency),
         "--without-gossip", "--without-mingle",
     )  # fmt: skip

@@ -32,8 +32,11 @@ class CannotServe(Exception):
     """The address or the certificate that the environment names cannot be used; why."""
 
 
-def start() -> WorkerServer:
+def start(*, at_address: bool = True) -> WorkerServer:
     """Serve, if this process does not yet.
+
+    Args:
+        at_address: at ``KUBESCHED_WORKER_LISTEN`` too; only one process of a machine can.
 
     Raises:
         CannotServe: the text names the variable.
@@ -44,7 +47,7 @@ def start() -> WorkerServer:
             return _server
         folder = private_dir(Path(settings.KUBESCHED_RUNTIME_DIR))
         client.remove_stale(folder)
-        listen = settings.KUBESCHED_WORKER_LISTEN
+        listen = settings.KUBESCHED_WORKER_LISTEN if at_address else None
         try:
             _server = WorkerServer(
                 WorkerRoutes(extensions={"extender": answer}),

@@ -48,8 +48,8 @@ class Line:
             raise ConnectionResetError("the sandbox closed the connection")
         return decode(line)
 
-    def silence(self, seconds: float) -> None:
-        """How long the other side may say nothing from now on."""
+    def silence(self, seconds: float | None) -> None:
+        """How long the other side may say nothing from now on; None: for ever."""
         self._socket.settimeout(seconds)
 
     @property

@@ -22,7 +22,9 @@ from scheduler_core.ports import (
 
 from .connections import Connections, Line
 from .objects import clone, key_of, name_of, namespace_of
+from .packed import Unpacker
 from .sharing import Sharing
+from .watch import StreamEvent
 from .wire import error_of
 
 __all__ = ["RemoteSandbox"]
@@ -107,6 +109,10 @@ class RemoteSandbox:
     def share(self, obj: Json) -> Json:
         """`obj`, with the parts that it has in common with others kept once."""
         return self._sharing.of(obj)
+
+    def share_part(self, part: Any) -> Any:
+        """As `share`, for a part of an object."""
+        return self._sharing.part(part)
 
     def create(self, kind: str, obj: Json) -> Json:
         found: Json = self._call("create", kind=kind, object=clone(obj))
@@ -303,19 +309,21 @@ class _RemoteWatch:
             if "error" in answer:
                 raise error_of(answer["error"])
             line.silence(_SILENCE_SECONDS)
+            unpacker = Unpacker(self._cluster.share_part)
             while not self._stopped.is_set():
-                self._hear(line.receive())
+                self._hear(unpacker.unpack(line.receive()))
         except ValueError:
             return  # stop() closed the line under the reader
         finally:
             line.close()
 
-    def _hear(self, event: Json) -> None:
+    def _hear(self, events: Sequence[StreamEvent]) -> None:
         with self._lock:
-            if event["type"] != "BOOKMARK":
-                obj = self._cluster.share(event["object"])
-                self._tell(event["type"], key_of(namespace_of(obj), name_of(obj)), obj)
-            self._version = int(event["resource_version"])
+            for event in events:
+                if event.type != "BOOKMARK":
+                    obj = event.object
+                    self._tell(event.type, key_of(namespace_of(obj), name_of(obj)), obj)
+                self._version = event.resource_version
 
     def _tell(self, type_: Literal["ADDED", "MODIFIED", "DELETED"], key: str, obj: Json) -> None:
         if self._stopped.is_set():

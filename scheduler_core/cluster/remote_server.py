@@ -10,6 +10,7 @@ import socketserver
 import stat
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,6 +18,7 @@ from typing import Any, Final
 from scheduler_core.ports import ApiError, Gone, Json, PodCondition
 
 from .errors import bad_request
+from .packed import Packer
 from .sandbox import ActingView, SandboxCluster
 from .watch import StreamEvent
 from .wire import ITEMS_A_LINE, LONGEST_LINE, decode, encode, error_document
@@ -29,6 +31,8 @@ Command = Callable[[Json], Any]
 
 _HEARTBEAT_SECONDS: Final = 5.0
 _SEND_SECONDS: Final = 15.0
+#: until the bindings that were taken are kept, at the end
+_ANSWER_SECONDS: Final = 5.0
 #: events that a client may lag behind before it is dropped (it comes back and catches up)
 _BACKLOG: Final = 100_000
 _EVENTS_A_LINE_BURST: Final = 500
@@ -65,6 +69,8 @@ class SandboxServer:
         _prepare(self.path)
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
+        self._pipelines: set[socket.socket] = set()
+        self._answered = threading.Condition(self._lock)
         self._server = _Server(self)
         self.path.chmod(0o600)
         self._thread = threading.Thread(
@@ -76,9 +82,14 @@ class SandboxServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop serving and drop every client. May be called twice."""
+        """Stop serving, answer the bindings that were taken, and drop every client. May be called
+        twice."""
         self._server.shutdown()
         self._server.server_close()
+        with self._answered:
+            for connection in self._pipelines:
+                _shut(connection, socket.SHUT_RD)
+            self._answered.wait_for(lambda: not self._pipelines, _ANSWER_SECONDS)
         with self._lock:
             connections = tuple(self._connections)
         for connection in connections:
@@ -107,8 +118,15 @@ class SandboxServer:
             self._connections.add(connection)
 
     def closed(self, connection: socket.socket) -> None:
-        with self._lock:
+        with self._answered:
             self._connections.discard(connection)
+            self._pipelines.discard(connection)
+            self._answered.notify_all()
+
+    def pipelined(self, connection: socket.socket) -> None:
+        """It carries bindings, which are answered before it is dropped."""
+        with self._lock:
+            self._pipelines.add(connection)
 
 
 def _prepare(path: Path) -> None:
@@ -129,9 +147,9 @@ def _prepare(path: Path) -> None:
             raise OSError(f"another process serves a sandbox at {path}")
 
 
-def _shut(connection: socket.socket) -> None:
+def _shut(connection: socket.socket, how: int = socket.SHUT_RDWR) -> None:
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(how)
     except OSError:
         return  # gone already
 
@@ -187,6 +205,9 @@ class _Connection(socketserver.StreamRequestHandler):
             if request.get("op") == "watch":
                 self._watch(owner, _arguments(request))
                 return None
+            if request.get("op") == "pipeline":
+                self._pipeline(owner, owner.acting(request))
+                return None
             if request.get("op") == "list":
                 return _list(owner.acting(request), _arguments(request))
             return {"ok": _perform(owner, request)}
@@ -212,6 +233,7 @@ class _Connection(socketserver.StreamRequestHandler):
         watch = owner.cluster.watch_from(
             _text(arguments, "kind"), int(arguments.get("resource_version", 0)), sink
         )
+        packer = Packer()
         try:
             self.connection.settimeout(_SEND_SECONDS)
             self._send(encode({"ok": {}}))
@@ -224,9 +246,42 @@ class _Connection(socketserver.StreamRequestHandler):
                     continue
                 while len(burst) < _EVENTS_A_LINE_BURST and not events.empty():
                     burst.append(events.get())
-                self._send(b"".join(encode(_event_document(event)) for event in burst))
+                self._send(encode(packer.pack(burst)))
         finally:
             watch.stop()
+
+    def _pipeline(self, owner: SandboxServer, view: ActingView) -> None:
+        """Bindings and events, many a line, until the client closes. Nobody waits for a binding
+        before the next one is read; answers go back in order, when they are kept."""
+        owner.pipelined(self.connection)
+        self._send(encode({"ok": {}}))
+        waiting: queue.SimpleQueue[list[tuple[int, Future[None]]] | None] = queue.SimpleQueue()
+        answers = threading.Thread(
+            target=self._answer_bindings, args=(waiting,), name="sandbox-bindings", daemon=True
+        )
+        answers.start()
+        try:
+            while (line := self.rfile.readline(LONGEST_LINE)).endswith(b"\n"):
+                request = decode(line)
+                binds = request.get("binds", ())
+                waiting.put([(number, view.begin_binding(*bind)) for number, *bind in binds])
+                for event in request.get("events", ()):
+                    _emit_event(view, event)
+        except Exception:
+            log.exception("a scheduler's connection to the sandbox failed")
+        finally:
+            waiting.put(None)
+            answers.join()
+
+    def _answer_bindings(
+        self, waiting: queue.SimpleQueue[list[tuple[int, Future[None]]] | None]
+    ) -> None:
+        while (futures := waiting.get()) is not None:
+            bound = [[number, _refusal(future)] for number, future in futures]
+            try:
+                self.wfile.write(encode({"bound": bound}))
+            except OSError:
+                return  # it asks the sandbox what became of them when it is back
 
     def _send(self, data: bytes) -> None:
         try:
@@ -235,13 +290,15 @@ class _Connection(socketserver.StreamRequestHandler):
             raise _ClientGoneError from error
 
 
-def _event_document(event: StreamEvent) -> Json:
-    return {
-        "type": event.type,
-        "kind": event.kind,
-        "object": event.object,
-        "resource_version": event.resource_version,
-    }
+def _refusal(future: Future[None]) -> Json | None:
+    """Why a binding was not made; None where it was. Waits until that is certain."""
+    failure = future.exception()
+    if failure is None:
+        return None
+    if isinstance(failure, ApiError):
+        return error_document(failure)
+    log.error("a binding failed", exc_info=failure)
+    return error_document(ApiError(500, "InternalError", repr(failure)))
 
 
 # -- requests ------------------------------------------------------------------------------------

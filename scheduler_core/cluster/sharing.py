@@ -53,6 +53,10 @@ class Sharing:
             if type(part) in _WHOLE and key != but and before.get(key) is not part:
                 parts[key] = self._part(part)
 
+    def part(self, part: Any) -> Any:
+        """A part that is equal to `part`, which is given away as objects are."""
+        return self._part(part)
+
     def _part(self, part: Any) -> Any:
         if type(part) is not dict and type(part) is not list:
             return part

@@ -3,8 +3,10 @@
 A request is `{"op": NAME, "actor": NAME, "args": {...}}`, its answer `{"ok": ...}` or
 `{"error": {code, reason, message, causes}}`. The answer to `list` says how many items there are
 and is followed by lists of them, some on each line, so that nobody has to hold the text of a large
-cluster at once. After `watch` the connection carries events
-`{"type", "kind", "object", "resource_version"}` alone, until one side closes it.
+cluster at once. After `watch` the connection carries events alone (see `packed`), until one side
+closes it. After `pipeline` it carries, each many at a time, bindings and events one way,
+`{"binds": [[NUMBER, NAMESPACE, NAME, UID, NODE], ...], "events": [{...}, ...]}`, and what came of
+the bindings the other way, `{"bound": [[NUMBER, ERROR or null], ...]}`.
 """
 
 from __future__ import annotations

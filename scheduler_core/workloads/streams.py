@@ -16,6 +16,8 @@ __all__ = ["Draw", "Moment", "Stream", "StreamWorkload"]
 
 #: arrivals that are later than this (the machine slept) are left out
 _LONGEST_LAG: Final = 30.0
+#: so that a stream without pauses ends; anything longer would thin out one of 1,000 a second
+_SHORTEST_PAUSE: Final = 1e-6
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -146,5 +148,5 @@ class StreamWorkload(ABC):
             self._count[name] = number + 1
             draw = Draw(f"{self._seed}/{name}/{number}")
             stream.act(Moment(number, now, draw, cluster))
-            at += max(stream.pause(draw), 0.001)
+            at += max(stream.pause(draw), _SHORTEST_PAUSE)
         self._next[name] = at

@@ -51,6 +51,22 @@ def test_a_run_goes_to_the_process_that_owns_its_sandbox(
     assert ensure() == [("run_scheduler", run.pk, worker_direct("loop@here").name)]
 
 
+@pytest.mark.parametrize(
+    ("clock", "worker"),
+    [
+        pytest.param("realtime", "loop@here", id="beside it"),
+        pytest.param("scaled", "loop@here", id="beside it, at another speed"),
+        pytest.param("max", "sandbox@here", id="with it where time jumps ahead"),
+    ],
+)
+def test_a_run_goes_to_the_machine_that_has_its_sandbox_in_a_process_of_its_own(
+    sandbox: Sandbox, run: SchedulerRun, clock: str, worker: str
+) -> None:
+    Sandbox.objects.filter(pk=sandbox.pk).update(clock_mode=clock)
+    hold(leases.sandbox_lease(sandbox.pk), "sandbox@here")
+    assert ensure() == [("run_scheduler", run.pk, worker_direct(worker).name)]
+
+
 def test_what_is_carried_is_not_proposed(sandbox: Sandbox, run: SchedulerRun) -> None:
     hold(leases.sandbox_lease(sandbox.pk))
     hold(leases.run_lease(run.pk))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from django.db import OperationalError, connection
 
 from dashboard import carriage, hosted, leases, runner, sandbox_host
-from dashboard.models import SchedulerRun
+from dashboard.models import SchedulerRun, SchedulingCycle
 from dashboard.sandboxes import create_sandbox
+from scheduler_core.cluster.remote import RemoteSandbox
+from scheduler_core.testing.builders import make_node, make_pod
+from tests.contract.support import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -111,6 +115,49 @@ def test_a_run_ends_with_its_sandbox_and_goes_on_with_the_next_owner(
 
     begin(Owner, run.cluster_id)
     begin(Carrier, run.pk).until("running")
+
+
+def test_a_run_beside_its_sandbox_binds_pods_and_ends_with_it(
+    run: SchedulerRun, begin: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the socket, as in a process of its own."""
+    monkeypatch.setattr(hosted, "find", lambda cluster_id: None)
+    owner = begin(Owner, run.cluster_id)
+    carrier = begin(Carrier, run.pk)
+    carrier.until("running")
+    with closing(hosted.sandbox_client(run.cluster_id)) as sandbox:
+        sandbox.create_all([make_node("n1").capacity(cpu="4", pods="10").raw()])
+        sandbox.create_all([make_pod(name).raw() for name in ("a", "b")])
+        eventually(lambda: _bound(sandbox) >= {"a", "b"})
+        eventually(lambda: _told(sandbox) >= {"a", "b"})
+    owner.end()
+    assert carrier.has_ended()
+    assert carrier.state == "pending"
+    rows = SchedulingCycle.objects.filter(run=run, bound=True)
+    assert set(rows.values_list("name", flat=True)) >= {"a", "b"}
+
+    begin(Owner, run.cluster_id)
+    begin(Carrier, run.pk).until("running")
+
+
+def test_nothing_is_carried_beside_a_socket_that_a_killed_owner_left(
+    run: SchedulerRun, begin: Callable[..., Any]
+) -> None:
+    path = hosted.socket_path(run.cluster_id)
+    path.parent.mkdir(mode=0o700, parents=True)
+    path.touch()
+    assert begin(Carrier, run.pk).has_ended()
+    assert not leases.is_fresh(leases.run_lease(run.pk), 60.0, time.time())
+
+
+def _bound(sandbox: RemoteSandbox) -> set[str]:
+    pods = sandbox.list("Pod").items
+    return {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")}
+
+
+def _told(sandbox: RemoteSandbox) -> set[str]:
+    events = sandbox.list("Event").items
+    return {event["regarding"]["name"] for event in events if event["reason"] == "Scheduled"}
 
 
 def test_a_run_does_not_hide_that_its_sandbox_failed(

@@ -28,7 +28,7 @@ APPROVAL_LABEL = "kubesched.io/approval"
 REQUESTED_BY = "kubesched.io/requested-by"
 #: What a sandbox answers while nobody owns it.
 AWAY = (503, 504)
-PROCESSES = ("broker", "web", "loop-worker", "default-worker", "beat")
+PROCESSES = ("broker", "web", "sandbox-worker", "loop-worker", "default-worker", "beat")
 
 Json = dict[str, Any]
 T = TypeVar("T")

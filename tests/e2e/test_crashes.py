@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from scheduler_core.ports import ApiError
 from tests.e2e.conftest import troubles
 from tests.e2e.product import (
     PATIENCE,
@@ -42,7 +41,8 @@ expect.set_options(timeout=PATIENCE * 1000)
 
 #: What is promised.
 BACK_WITHIN = 15.0
-ARRIVING, KILLS = 300, 3
+ARRIVING = 300
+KILLED = ("loop worker", "sandbox worker", "loop worker")
 
 
 @pytest.fixture(scope="module")
@@ -141,14 +141,14 @@ def held(product: Product, run: Run, group: str) -> dict[str, tuple[Any, ...]]:
     return {row["name"]: tuple(row[key] for key in keys) for row in rows}
 
 
-def kill_and_see_decisions(product: Product, run: Run) -> None:
-    """Kill the loop worker: it comes back by itself, new decisions are made, waits are restored."""
-    old, killed = kill(product, "loop worker"), time.monotonic()
+def kill_and_see_decisions(product: Product, run: Run, name: str) -> None:
+    """Kill a worker: it comes back by itself, new decisions are made, waits are restored."""
+    old, killed = kill(product, name), time.monotonic()
     seen = product.last_sequence(run)
 
     def back() -> bool:
         return (
-            is_back(product, "loop worker", old)()
+            is_back(product, name, old)()
             and product.last_sequence(run) > seen
             and all(row["cycle"] > seen for row in product.waits(run, "waiting"))
         )
@@ -156,31 +156,34 @@ def kill_and_see_decisions(product: Product, run: Run) -> None:
     until(back, "decisions after the kill", BACK_WITHIN - (time.monotonic() - killed))
 
 
-def test_loop_worker_killed_three_times_in_mid_run(mortal: Product, crashing: Run) -> None:
+def test_workers_killed_three_times_in_mid_run(mortal: Product, crashing: Run) -> None:
     sandbox = mortal.sandbox(crashing)
     logs = mortal.log_sizes()
     waits = held(mortal, crashing, "blue") | held(mortal, crashing, "green")
     big = pods("huge", 2, cpu="5")
     objects = [*pods("swarm", ARRIVING // 2), *big, *pods("flock", ARRIVING // 2)]
-    arrivals = Arrivals(mortal, crashing, objects)
-    arrivals.start()
+    names: set[str] = set()
 
-    for _ in range(KILLS):
+    for number, name in enumerate(KILLED):
+        # A sandbox lives on without its scheduler: what arrives meanwhile is scheduled at once.
+        arrivals = Arrivals(mortal, crashing, objects[number :: len(KILLED)])
+        arrivals.start()
         before = mortal.last_sequence(crashing)
         until(
             lambda before=before: mortal.last_sequence(crashing) > before + 20,
             "pods are being scheduled",
         )
-        kill_and_see_decisions(mortal, crashing)
+        kill_and_see_decisions(mortal, crashing, name)
+        arrivals.join(PATIENCE)
+        assert arrivals.error is None
+        names |= set(arrivals.names)
 
-    arrivals.join(PATIENCE)
-    assert arrivals.error is None
-    assert len(arrivals.names) == len(objects)
-    expected = {name for name in arrivals.names if not name.startswith("huge")}
+    assert len(names) == len(objects)
+    expected = {name for name in names if not name.startswith("huge")}
     until(lambda: expected <= set(bound(sandbox)), "every pod that fits is bound")
     until(lambda: set(listed(mortal, crashing, "unschedulable")) >= {"huge-000", "huge-001"},
           "those that fit nowhere are in the queue")  # fmt: skip
-    assert {pod["metadata"]["name"] for pod in pods_of(sandbox)} == {*arrivals.names, *waits}
+    assert {pod["metadata"]["name"] for pod in pods_of(sandbox)} == {*names, *waits}
     assert held(mortal, crashing, "blue") | held(mortal, crashing, "green") == waits
     check_bindings(mortal, crashing)
     check_cycles(mortal, crashing)
@@ -193,6 +196,7 @@ def test_a_decision_given_while_the_worker_is_down_counts(mortal: Product, crash
     nodes_held = {name: wait[2] for name, wait in held(mortal, crashing, "blue").items()}
     others = held(mortal, crashing, "green")
     admin = mortal.person("admin")
+    epoch = epoch_of(mortal, crashing)
     old = kill(mortal, "loop worker")
     killed = time.monotonic()
 
@@ -202,7 +206,7 @@ def test_a_decision_given_while_the_worker_is_down_counts(mortal: Product, crash
     )
 
     assert answer.status_code == 200, answer.text
-    assert is_down(mortal, crashing), "the worker was back too soon for this test"
+    assert epoch_of(mortal, crashing) == epoch, "the worker was back too soon for this test"
     left = BACK_WITHIN - (time.monotonic() - killed)
     until(lambda: len(waits_of(mortal, crashing, "blue", "allowed")) == 3, "the rows say so", left)
     assert is_back(mortal, "loop worker", old)()
@@ -221,12 +225,10 @@ def test_a_decision_given_while_the_worker_is_down_counts(mortal: Product, crash
     assert not troubles(mortal, logs)
 
 
-def is_down(product: Product, run: Run) -> bool:
-    try:
-        product.sandbox(run).list("Node")
-    except ApiError as error:
-        return error.code == 503
-    return False
+def epoch_of(product: Product, run: Run) -> int:
+    """It rises with each worker that carries the run."""
+    name = f"run:{run.id}"
+    return int(product.row("select epoch from dashboard_lease where name = ?", name)["epoch"])
 
 
 def waits_of(product: Product, run: Run, group: str, *states: str) -> list[Json]:
@@ -238,13 +240,16 @@ def _all_bound(sandbox: Any, prefix: str, count: int) -> dict[str, str] | None:
     return found if len(found) == count and all(found.values()) else None
 
 
-def test_a_worker_that_stood_still_goes_on(mortal: Product, crashing: Run) -> None:
+@pytest.mark.parametrize("worker", ["loop worker", "sandbox worker"])
+def test_a_worker_that_stood_still_goes_on(mortal: Product, crashing: Run, worker: str) -> None:
     """As on a machine that is far too busy: its leases run out, and it is still the only worker."""
     sandbox = mortal.sandbox(crashing)
     logs = mortal.log_sizes()
     waits = held(mortal, crashing, "green")
-    number = mortal.demo.children()["loop worker"]
-    name = f"sandbox:{crashing.cluster}"
+    number = mortal.demo.children()[worker]
+    is_loop = worker == "loop worker"
+    name = f"run:{crashing.id}" if is_loop else f"sandbox:{crashing.cluster}"
+    awake = f"awake-{worker.split()[0]}"
 
     def lease() -> Json:
         return mortal.row("select * from dashboard_lease where name = ?", name)
@@ -257,9 +262,9 @@ def test_a_worker_that_stood_still_goes_on(mortal: Product, crashing: Run) -> No
         os.kill(number, signal.SIGCONT)
 
     until(lambda: lease()["renewed_at"] > time.time() - 2, "the lease is renewed")
-    create_surely(sandbox, pods("awake", 5))
-    until(lambda: len(bound(sandbox, "awake")) == 5, "pods are bound")
-    assert mortal.demo.children()["loop worker"] == number
+    create_surely(sandbox, pods(awake, 5))
+    until(lambda: len(bound(sandbox, awake)) == 5, "pods are bound")
+    assert mortal.demo.children()[worker] == number
     assert lease()["epoch"] == epoch
     assert held(mortal, crashing, "green") == waits
     check_bindings(mortal, crashing)

@@ -63,8 +63,8 @@ profiles:
 """
 #: What is killed, round by round.
 ON_SQLITE = (
-    "loop worker", "loop worker", "web", "loop worker", "broker", "loop worker", "loop worker",
-    "web and loop worker",
+    "loop worker", "sandbox worker", "web", "loop worker", "broker", "sandbox worker",
+    "loop worker", "sandbox worker and loop worker",
 )  # fmt: skip
 ON_POSTGRESQL = ("database", "loop worker", "database", "database and loop worker")
 
@@ -220,6 +220,9 @@ def ask_again(ask: Callable[[], Any]) -> Any:
 def kill(cast: Cast, victim: str) -> None:
     """SIGKILL, and be sure that what was killed is there again, later."""
     at, product = time.time(), cast.product
+    name = f"run:{cast.run.id}"
+    before = "select epoch from dashboard_lease where name = ?"
+    epoch = ask_again(lambda: product.rows(before, name))[0]["epoch"]
     if victim == "database":
         assert isinstance(product, OnPostgreSQL)
         product.crash_database()
@@ -230,14 +233,15 @@ def kill(cast: Cast, victim: str) -> None:
     if victim in ("web", "broker"):
         return
     query = (
-        "select renewed_at from dashboard_lease, dashboard_schedulerrun"
+        "select renewed_at, epoch from dashboard_lease, dashboard_schedulerrun"
         " where dashboard_lease.name = ? and dashboard_schedulerrun.id = ? and state = 'running'"
     )
-    name = f"run:{cast.run.id}"
 
     def is_carried() -> bool:
         rows = ask_again(lambda: product.rows(query, name, cast.run.id))
-        return bool(rows) and rows[0]["renewed_at"] > at
+        # A run that is beside its sandbox ends a moment after it.
+        ends = victim == "sandbox worker"
+        return bool(rows) and rows[0]["renewed_at"] > at and (not ends or rows[0]["epoch"] > epoch)
 
     until(is_carried, "the run is carried again")
     cast.away.append((at, time.time()))

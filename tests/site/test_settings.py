@@ -211,7 +211,7 @@ def test_runtime_dir_is_short_however_long_the_data_folder_is(
     ("task", "queue"),
     [
         pytest.param("dashboard.tasks.run_scheduler", "loop", id="run"),
-        pytest.param("dashboard.tasks.host_sandbox", "loop", id="sandbox"),
+        pytest.param("dashboard.tasks.host_sandbox", "sandbox", id="sandbox"),
         pytest.param("dashboard.tasks.prune", "default", id="short task"),
     ],
 )

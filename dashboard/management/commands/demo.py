@@ -27,7 +27,7 @@ from dashboard.supervisor.supervisor import ChildKeepsFailingError, Supervisor
 
 STOP_SECONDS = 3.0
 START_SECONDS = 60.0
-WORKERS = 2
+WORKERS = 3
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         ) as supervisor:
             site, title = self._start_broker(supervisor, folder, host, address, run)
             passwords, first = self._prepare_data(trace)
-            self._say("Starting the web server, two workers and beat ...")
+            self._say("Starting the web server, three workers and beat ...")
             *first_parts, last = programs.PARTS
             for name in first_parts:
                 supervisor.start(programs.part(site, name, listening.fileno()))

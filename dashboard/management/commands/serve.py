@@ -23,7 +23,7 @@ STOP_SECONDS = 20.0
 
 class Command(BaseCommand):
     help = (
-        "Serve in production: web server, loop worker, default worker and beat, with the "
+        "Serve in production: web server, sandbox, loop and default worker, and beat, with the "
         "database and the Redis that the environment names. TERM stops them in order."
     )
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help="port to serve (%(default)s)")
         parser.add_argument(
             "--only",
-            choices=programs.PARTS,
+            choices=programs.ALONE,
             action="append",
             help="run this part alone (may be repeated); beat must run exactly once per site",
         )
@@ -54,6 +54,7 @@ class Command(BaseCommand):
                     "KUBESCHED_RUNTIME_DIR": str(runtime),
                 },
                 loop_concurrency=settings.KUBESCHED_LOOP_CONCURRENCY,
+                hosts_apart="sandbox" in parts,
                 logs=Path(options["log_dir"]).absolute() if options["log_dir"] else None,
             )
             self._run(site, parts, options["host"], options["port"])
