@@ -66,7 +66,7 @@ def test_columns_of_labels_that_nobody_asks_for_any_more_go_and_held_ones_stay_t
         table.label_column(f"key-{number}")
     gc.collect()
     assert len(table._labels) <= MAX_LABEL_COLUMNS + 1
-    cache.update_node(make_node("n2").obj(), make_node("n2").label(zone="a").obj())
+    cache.update_node(make_node("n2").label(zone="a").obj())
     snapshot.update(cache)
     assert table.label_column("zone") is held
     assert [held.values[code] if code >= 0 else None for code in held.codes] == [None, "a", None]
