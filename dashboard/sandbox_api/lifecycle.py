@@ -15,6 +15,7 @@ from django.conf import settings
 from dashboard.sandbox_api import access
 from dashboard.sandbox_api.certificates import Certificates, certificates_in
 from dashboard.sandbox_api.models import SandboxAccess
+from dashboard.sandbox_api.ports import on_the_same_port
 from dashboard.sandbox_api.serving import ApiThread, Doors, Sandbox, token_hash
 from scheduler_core.cluster.api.server import ApiServer
 from scheduler_core.cluster.sandbox import SandboxCluster
@@ -23,12 +24,14 @@ __all__ = ["OpenSandbox", "served"]
 
 log = logging.getLogger(__name__)
 
+_OWN: Final = "127.0.0.1"
 _EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, and listened on where asked for
 
 _lock = threading.Lock()
 _doors = Doors()
 _server: ApiThread | None = None
 _certificates: Certificates | None = None
+_notice = ""
 
 
 class OpenSandbox:
@@ -52,11 +55,11 @@ def served(sandbox_id: int, cluster: SandboxCluster) -> Iterator[OpenSandbox]:
     row = access.ensure(sandbox_id)
     entry: Sandbox | None = None
     try:
-        server, certificates = _running()
+        server, certificates, notice = _running()
         entry = Sandbox(ApiServer(cluster), token_hash(access.token_of(row) or ""))
         _doors.open(sandbox_id, entry)
         address = f"{_base(server)}/sandboxes/{sandbox_id}"
-        _tell(sandbox_id, url=address, ca_pem=certificates.ca_pem.decode(), problem="")
+        _tell(sandbox_id, url=address, ca_pem=certificates.ca_pem.decode(), problem=notice)
     except (OSError, ValueError, RuntimeError) as error:
         log.error("sandbox %s does not speak the Kubernetes API: %s", sandbox_id, error)
         _tell(sandbox_id, url="", ca_pem="", problem=str(error))
@@ -66,25 +69,38 @@ def served(sandbox_id: int, cluster: SandboxCluster) -> Iterator[OpenSandbox]:
         _doors.close(sandbox_id)
         if entry is not None and _server is not None:
             _server.end_watches(entry)
-        _tell(sandbox_id, url="")
+        _tell(sandbox_id, url="", **({} if entry is None else {"problem": ""}))
 
 
-def _running() -> tuple[ApiThread, Certificates]:
-    """The server; started by the first sandbox, it ends with the process.
+def _running() -> tuple[ApiThread, Certificates, str]:
+    """The server, and what people have to know of its port; started by the first sandbox, it ends
+    with the process.
 
     Raises:
         OSError, ValueError, RuntimeError: it cannot be.
     """
-    global _server, _certificates
+    global _server, _certificates, _notice
     with _lock:
         if _server is None or _certificates is None:
-            host, port = settings.KUBESCHED_SANDBOX_API_LISTEN or ("127.0.0.1", 0)
             folder = Path(settings.KUBESCHED_DATA_DIR) / "sandbox-api"
-            _certificates = certificates_in(folder, _names(host))
-            server = ApiThread(_doors, host, port, _certificates.certificate, _certificates.key)
+            server, _certificates, _notice = _prepared(folder)
             server.start()
             _server = server
-        return _server, _certificates
+        return _server, _certificates, _notice
+
+
+def _prepared(folder: Path) -> tuple[ApiThread, Certificates, str]:
+    chosen: tuple[str, int] | None = settings.KUBESCHED_SANDBOX_API_LISTEN
+    host = chosen[0] if chosen else _OWN
+    certificates = certificates_in(folder, _names(host))
+
+    def make(port: int) -> ApiThread:
+        return ApiThread(_doors, host, port, certificates.certificate, certificates.key)
+
+    if chosen:
+        return make(chosen[1]), certificates, ""
+    server, notice = on_the_same_port(folder, make)
+    return server, certificates, notice
 
 
 def _names(host: str) -> list[str]:

@@ -8,7 +8,8 @@ from django.db import models
 class SandboxAccess(models.Model):
     """One row for each sandbox that has been served.
 
-    ``url`` is empty while nobody serves it; ``problem`` says why that is so although it should be.
+    ``url`` is empty while nobody serves it; ``problem`` says why that is so although it should be;
+    beside a ``url`` it says what people have to know of the address.
     ``token`` is encrypted (``dashboard.sealing``), because the kubeconfig has to name it again.
     """
 

@@ -53,8 +53,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
     """A pod needs approval if it asks for it by label or annotation ``kubesched.io/approval:
     required``, if ``selector`` matches its labels, or if one of the policies matches. A gang needs
     it, and then every member waits, if its PodGroup or any member does; sizes are the gang's. The
-    first policy that matches sets the terms, else the arguments themselves do. Terms are those of
-    when the pod is parked; a gang whose terms change while it waits gets the new ones.
+    first policy that matches sets the terms, else the arguments themselves do. Terms are
+    those of now: where policies or the gang change while it waits, the new ones count from then on.
 
     Native gangs are known where the profile has GangScheduling; elsewhere their pods are pods.
 
