@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from examples.plugins.blinking_lights import LIGHTS, BlinkingLights
 from examples.plugins.prefer_node_label import PreferNodeLabel
@@ -93,8 +94,12 @@ class TestPreferNodeLabel:
 class TestConfigurations:
     @pytest.mark.parametrize("name", EXAMPLES)
     def test_each_loads(self, name: str) -> None:
-        config = load_configuration_file(ROOT / "examples" / name, in_tree_registry())
-        assert config.profiles[0].scheduler_name == "default-scheduler"
+        path = ROOT / "examples" / name
+        written = yaml.safe_load(path.read_text()).get("profiles") or [{}]
+        config = load_configuration_file(path, in_tree_registry())
+        assert [profile.scheduler_name for profile in config.profiles] == [
+            profile.get("schedulerName", "default-scheduler") for profile in written
+        ]
 
     def test_the_demo(self) -> None:
         config = load_configuration_file(ROOT / "examples" / "demo.yaml", in_tree_registry())
