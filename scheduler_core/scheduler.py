@@ -61,7 +61,7 @@ from scheduler_core.records import (
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.waiting_approvals import denial_text
-from scheduler_core.waiting_record import MANUAL_APPROVAL
+from scheduler_core.waiting_record import MANUAL_APPROVAL, bound_by_another
 from scheduler_core.waiting_room import WaitingRoom
 
 log = logging.getLogger(__name__)
@@ -541,7 +541,7 @@ class Scheduler:
 
     def _is_bound(self, record: WaitingPodRecord) -> bool:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-        return pod is not None and pod.uid == record.pod.uid and bool(pod.node_name)
+        return pod is not None and pod.uid == record.pod.uid and pod.node_name == record.node
 
     def _deny_restored(self, record: WaitingPodRecord, denial: PermitDecision) -> None:
         """A denial counts, also for a pod that nobody would have to approve any more; it ends the
@@ -637,6 +637,8 @@ def _cannot_wait_again(
     """Why a pod that waited before a restart is not put back on its node, or None."""
     if pod is None or pod.uid != record.pod.uid:
         return GONE_UNBOUND if record.let_go else GONE
+    if pod.node_name and (pod.node_name != record.node or not record.let_go):
+        return WaitOutcome.REMOVED, bound_by_another(pod)
     if pod.node_name:
         return WaitOutcome.ALLOWED, f"bound to {pod.node_name} before the worker stopped"
     if pod.scheduler_name not in profiles:

@@ -111,6 +111,11 @@ def ended(
     )
 
 
+def bound_by_another(pod: Pod) -> str:
+    """Nobody here let it go: it was bound by hand, or by another scheduler."""
+    return f"bound by another to {pod.node_name}"
+
+
 def requester(pod: Pod, group: KubeObject | None) -> str:
     """A gang asks as a whole: its PodGroup speaks for members that name nobody."""
     own = pod.annotations.get(REQUESTED_BY, "")

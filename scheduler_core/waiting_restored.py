@@ -8,8 +8,14 @@ from typing import Final
 
 from scheduler_core.observers import ObserverSet
 from scheduler_core.ports import Clock
-from scheduler_core.records import PermitDecision, Verdict, WaitingPodRecord, WaitOutcome
-from scheduler_core.waiting_record import ended
+from scheduler_core.records import (
+    ApprovalTerms,
+    PermitDecision,
+    Verdict,
+    WaitingPodRecord,
+    WaitOutcome,
+)
+from scheduler_core.waiting_record import MANUAL_APPROVAL, ended
 
 __all__ = ["RestoredWaits"]
 
@@ -41,18 +47,37 @@ class RestoredWaits:
                 self._gangs.setdefault(key, {})[record.pod.uid] = None
 
     def complete(self, is_bound: Callable[[WaitingPodRecord], bool]) -> None:
-        """A gang is let go as one. Where a member is bound already, or its row says that it was let
-        go, so were those that waited with it, although the last worker died before it could say so:
-        whoever denied one of them after that, or took an approval back, was too late.
+        """A gang is let go as one. Where the row of a member says that it was let go, or a member
+        is bound to the node that it held and all had been said by then, so were those that waited
+        with it, although the last worker died before it could say so: whoever denied one of them
+        after that, or took an approval back, was too late.
+
+        Anybody may bind a pod. That it is bound is no approval, neither of it nor of its gang.
         """
         for record in self:
-            if not (record.let_go or is_bound(record)):
-                continue
-            for sibling in self.gang_of(record):
-                # A row that was still open: what came after it was told cannot have been recorded.
-                waited = record.resolved_at is None or sibling.since < record.resolved_at
-                if sibling is not record and waited:
-                    self._records[sibling.pod.uid] = replace(sibling, let_go=True)
+            members = [item for item in self.gang_of(record) if _waited_with(item, record)]
+            members = members or [record]
+            if record.let_go or (is_bound(record) and all(map(self._all_was_said, members))):
+                for member in members:
+                    self._records[member.pod.uid] = replace(member, let_go=True)
+
+    def _all_was_said(self, record: WaitingPodRecord) -> bool:
+        """Whether the wait needed no more words at some time, whatever was said after that."""
+        asked = next((item for item in record.pending if item.plugin == MANUAL_APPROVAL), None)
+        if record.let_go or asked is None:
+            return True
+        terms = record.terms or ApprovalTerms()
+        if terms.at_deadline is Verdict.APPROVE and asked.deadline <= self._clock.now():
+            return True
+        users = set(record.approved_by)
+        for decision in self._decisions.get(record.pod.uid, ()):
+            if len(users) >= terms.approvers or decision.verdict is Verdict.DENY:
+                break
+            if decision.verdict is Verdict.REVOKE:
+                users.discard(decision.user)
+            elif not _is_late(decision, record) and _may_approve(decision.user, record, terms):
+                users.add(decision.user)
+        return len(users) >= terms.approvers
 
     def first(self) -> WaitingPodRecord | None:
         """The longest wait."""
@@ -113,6 +138,15 @@ _COMES_TRUE: Final = {
     Verdict.APPROVE: WaitOutcome.ALLOWED,
     Verdict.DENY: WaitOutcome.REJECTED,
 }
+
+
+def _waited_with(sibling: WaitingPodRecord, record: WaitingPodRecord) -> bool:
+    """While a row was open, what came after it was told cannot have been recorded."""
+    return record.resolved_at is None or sibling.since < record.resolved_at
+
+
+def _may_approve(user: str, record: WaitingPodRecord, terms: ApprovalTerms) -> bool:
+    return terms.requester_may_approve or user != record.requested_by
 
 
 def _is_late(decision: PermitDecision, record: WaitingPodRecord) -> bool:

@@ -308,7 +308,7 @@ class WaitingRoom:
         if waiting.terms is not None and waiting.terms.at_deadline is Verdict.APPROVE:
             self._approvals.waive(parked, AT_DEADLINE)
             return True
-        return waiting.expire(now)
+        return self._approvals.expire(parked, now)
 
     def _deadline_of(self, uid: str) -> float:
         parked = self._parked.get(uid)
@@ -394,7 +394,7 @@ def _needs_no_word(before: WaitingPodRecord) -> bool:
     """It was let go before, or ManualApproval had allowed it. Where nobody had been asked, because
     nothing called for it then, people are asked now."""
     pending = {item.plugin for item in before.pending}
-    return before.let_go or (before.needs_approval and MANUAL_APPROVAL not in pending)
+    return before.needs_approval and (before.let_go or MANUAL_APPROVAL not in pending)
 
 
 def _with_old_deadlines(waits: list[PermitWait], before: WaitingPodRecord) -> list[PermitWait]:

@@ -494,6 +494,53 @@ class TestRestart:
         said = "the pod no longer waits for a decision"
         assert again.observer.decisions[-1] == (late, False, said)
 
+    @pytest.mark.parametrize(
+        ("approved", "node"),
+        [
+            pytest.param("", "held", id="nobody approved"),
+            pytest.param("a", "held", id="only the bound one was approved"),
+            pytest.param("bc", "held", id="only the others were approved"),
+            pytest.param("abc", "other", id="bound elsewhere"),
+        ],
+    )
+    def test_a_member_bound_by_another_is_no_approval_of_its_gang(
+        self, approved: str, node: str
+    ) -> None:
+        h = harness(*map(member, "abc"), gang=3, nodes=2)
+        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in approved]
+        held = next(w.node for w in h.observer.waiting if w.pod.name == "a")
+        where = held if node == "held" else {"n0": "n1", "n1": "n0"}[held]
+        h.scheduler.stop()
+        h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], where)
+        again = restart(h, *words)
+        ended = last(again, "a")
+        assert (ended.outcome, ended.message) == (
+            WaitOutcome.REMOVED,
+            f"bound by another to {where}",
+        )
+        if "bc" in approved:
+            assert bound(again) == ["a", "b", "c"]  # by the words on b and c
+            return
+        assert (bound(again), again.waiting_names()) == (["a"], ["b", "c"])
+
+    def test_a_pod_bound_by_another_was_not_approved(self) -> None:
+        h = harness(pod())
+        h.cluster.bind("default", "p", h.pod("p")["metadata"]["uid"], "n0")
+        assert last(restart(h)).outcome is WaitOutcome.REMOVED
+
+    def test_a_gang_that_nobody_had_to_approve_is_asked_although_a_member_was_bound(self) -> None:
+        """The policy is new; what was bound by hand meanwhile is no answer to it."""
+        h = harness(
+            *(make_pod(n).req(cpu=c).pod_group("g") for n, c in (("a", 1), ("b", 1), ("c", 20))),
+            gang=3,
+        )
+        assert h.waiting_names() == ["a", "b"]
+        h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], "n0")
+        h.cluster.patch("PodGroup", "default", "g", {"metadata": {"labels": ASKS}})
+        again = restart(h)
+        assert (bound(again), again.waiting_names()) == (["a"], ["b"])
+        assert last(again, "b").needs_approval
+
     def test_a_member_that_asks_later_is_asked_although_others_were_let_go(self) -> None:
         h = harness(member("a"), member("b"), member("c"), gang=2)
         let_go = h.clock.now() - 5.0
