@@ -245,7 +245,10 @@ class SchedulerRun(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("control_run", "Can start, pause, resume and stop a run")]
+        permissions: ClassVar = [
+            ("control_run", "Can start, pause, resume and stop a run"),
+            ("extend_run", "Can ask a run as an extender, and bind pods by it"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} (run {self.pk})"
@@ -525,6 +528,7 @@ class AuditEntry(models.Model):
         CHANGE_WEBHOOK = "change_webhook", "Change webhook"
         DELETE_WEBHOOK = "delete_webhook", "Delete webhook"
         RESEND_WEBHOOK = "resend_webhook", "Send webhook again"
+        BIND = "bind", "Bind as an extender"
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
+from dashboard.extender_service.binding import bind, kept_by_us
 from dashboard.metrics import carried
 from dashboard.metrics.carried import CarriedRun
 from dashboard.rest.models import ApiToken
@@ -29,7 +30,6 @@ from scheduler_core.extender_service import (
     read_preemption,
 )
 from scheduler_core.observing import ObservingScheduler
-from scheduler_core.ports import ApiError
 from scheduler_core.scheduler import Scheduler
 
 __all__ = ["VERBS", "answer"]
@@ -62,6 +62,7 @@ class _Call:
     scheduler: AnyScheduler
     profile: str
     document: Any
+    user: Any
 
 
 def answer(request: Request, parts: list[str]) -> Answer:
@@ -72,14 +73,17 @@ def answer(request: Request, parts: list[str]) -> Answer:
     run, scheduler, profile, verb = found
     if request.method != "POST":
         return problem(405, "Extenders are asked by POST.", Allow="POST")
+    user = None
     try:
         if not request.trusted:
-            who_asks(token_of(request.headers), request.address, ApiToken.Scope.EXTEND)
+            token = token_of(request.headers)
+            scope = ApiToken.Scope.EXTEND
+            user = who_asks(token, request.address, scope, fresh=verb == "bind")
     except Denied as error:
         with _counting:
             run.extender.add(_REQUESTS, verb, "refused")
         return Answer(error.status, f"{error}\n".encode(), headers=error.headers)
-    return _timed(run, scheduler, profile, verb, request.body)
+    return _timed(verb, lambda: _Call(run, scheduler, profile, _parse(request.body), user), run)
 
 
 def _find(parts: list[str]) -> tuple[CarriedRun, AnyScheduler, str, str] | Answer:
@@ -96,12 +100,10 @@ def _find(parts: list[str]) -> tuple[CarriedRun, AnyScheduler, str, str] | Answe
     return run, run.scheduler, profile, verb
 
 
-def _timed(
-    run: CarriedRun, scheduler: AnyScheduler, profile: str, verb: str, body: bytes
-) -> Answer:
+def _timed(verb: str, read: Callable[[], _Call], run: CarriedRun) -> Answer:
     began = perf_counter()
     try:
-        document, result = _ANSWERS[verb](_Call(run, scheduler, profile, _parse(body))), "ok"
+        document, result = _ANSWERS[verb](read()), "ok"
         status = 200
     except _Fault as fault:
         document, status, result = _refusal(verb, str(fault)), _STATUS[verb], "error"
@@ -145,11 +147,8 @@ def _preempt(call: _Call) -> Any:
 def _bind(call: _Call) -> Any:
     """On this thread: it waits for the API server, and the scheduler must not."""
     args = _read(read_binding, call.document)
-    fault = ""
-    try:
-        call.scheduler.cluster.bind(args.namespace, args.name, args.uid, args.node)
-    except ApiError as error:
-        fault = error.message
+    kept = _ask(call, lambda _: kept_by_us(call.scheduler, args))
+    fault = bind(call.run.run_id, call.scheduler.cluster, args, call.user, kept)
     _ask(call, lambda judge: _record_binding(judge, call.scheduler, args, fault))
     return {"Error": fault}
 

@@ -39,6 +39,14 @@ class NewTokenForm(forms.ModelForm):
         model = ApiToken
         fields = ("user", "name")
 
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if "user" in data and "scopes" in data:
+            missing = tokens.missing_permission(data["user"], data["scopes"])
+            if missing:
+                self.add_error("scopes", missing)
+        return data
+
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin):

@@ -29,6 +29,8 @@ def account_tokens(request: HttpRequest) -> HttpResponse:
         try:
             issued = tokens.issue(request.user, by=request.user, **form.cleaned_data)
             form = TokenForm()
+        except tokens.NotPermitted as error:
+            form.add_error("scopes", str(error))
         except tokens.TooManyTokens as error:
             form.add_error(None, str(error))
     return _page(request, form, issued)
@@ -57,7 +59,11 @@ def _page(request: HttpRequest, form: TokenForm, issued: tokens.Issued | None) -
         "page": "account",
         "form": form,
         "chosen": form.chosen(),
-        "scopes": ApiToken.Scope.choices,
+        "scopes": [
+            (scope, label)
+            for scope, label in ApiToken.Scope.choices
+            if not tokens.missing_permission(request.user, [scope])
+        ],
         "days": form.fields["days"].choices,  # type: ignore[attr-defined]
         "issued": issued,
         "rows": rows,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -25,6 +25,8 @@ from dashboard.rest.models import ApiToken
 
 LIFETIMES_DAYS: Final = (7, 30, 90, 365)
 MOST_TOKENS: Final = 50
+#: Needed by whoever asks runs as their extender, at every call.
+MAY_EXTEND: Final = "dashboard.extend_run"
 _FORM = re.compile(r"kst_([a-z0-9]{12})_([A-Za-z0-9_-]{43})")
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 _NOBODYS: Final = sha256(b"").hexdigest()
@@ -40,6 +42,10 @@ class Refused(Exception):
         self.retry_after = retry_after
 
 
+class NotPermitted(Exception):
+    """A scope needs a permission that the token's user does not have."""
+
+
 class TooManyTokens(Exception):
     """The user has as many usable tokens as there may be."""
 
@@ -52,12 +58,30 @@ class Issued:
     text: str
 
 
+def missing_permission(user: Any, scopes: Iterable[str]) -> str:
+    """What ``user`` lacks for ``scopes``, in a sentence; "" where nothing is missing.
+
+    Reading needs a login only, deciding is checked with each decision. A call as an extender has no
+    page that would check it.
+    """
+    if ApiToken.Scope.EXTEND not in scopes or user.has_perm(MAY_EXTEND):
+        return ""
+    return (
+        f'The scope "{ApiToken.Scope.EXTEND.value}" needs the permission {MAY_EXTEND},'
+        f" which {user.get_username()} does not have."
+    )
+
+
 def issue(user: Any, *, name: str, scopes: Sequence[str], days: int, by: Any) -> Issued:
     """Make a token for ``user``, with its audit row.
 
     Raises:
+        NotPermitted: a scope needs a permission that ``user`` does not have.
         TooManyTokens: the user has ``MOST_TOKENS`` usable ones.
     """
+    missing = missing_permission(user, scopes)
+    if missing:
+        raise NotPermitted(missing)
     now = timezone.now()
     usable = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now)
     if usable.count() >= MOST_TOKENS:

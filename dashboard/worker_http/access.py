@@ -15,12 +15,13 @@ import time
 from collections.abc import Mapping
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection
 
+from dashboard import audit
 from dashboard.rest import tokens
 from dashboard.rest.models import ApiToken
 
@@ -31,8 +32,8 @@ REMEMBERED_SECONDS: Final = 10.0
 MOST_REMEMBERED: Final = 256
 
 _lock = threading.Lock()
-#: SHA-256 of a token -> until when, its user, its scopes
-_remembered: dict[str, tuple[float, str, frozenset[str]]] = {}
+#: SHA-256 of a token -> until when, its user, its scopes, what the user lacks for them
+_remembered: dict[str, tuple[float, Any, frozenset[str], str]] = {}
 
 
 class Denied(Exception):
@@ -60,8 +61,12 @@ def token_of(headers: Mapping[str, str]) -> str:
     return pair.partition(":")[2]
 
 
-def who_asks(token: str, address: str, scope: ApiToken.Scope) -> str:
-    """The user whose token it is; "" for the environment's, which only reads.
+def who_asks(token: str, address: str, scope: ApiToken.Scope, *, fresh: bool = False) -> Any:
+    """The Django user whose token it is; None for the environment's, which only reads.
+
+    Args:
+        fresh: look token, account and permission up now, whatever was found a moment ago: for
+            calls that change something.
 
     Raises:
         Denied: it is none that may.
@@ -70,32 +75,38 @@ def who_asks(token: str, address: str, scope: ApiToken.Scope) -> str:
         raise Denied(401, "Send a token in the header Authorization: Bearer.")
     shared = settings.KUBESCHED_METRICS_TOKEN
     if shared and scope == ApiToken.Scope.READ and compare_digest(token.encode(), shared.encode()):
-        return ""
-    user, scopes = _known(token, address)
+        return None
+    user, scopes, missing = _known(token, address, fresh)
     if scope not in scopes:
         raise Denied(403, f'This API token does not have the scope "{scope.value}".')
+    if scope == ApiToken.Scope.EXTEND and missing:
+        raise Denied(403, missing)
     return user
 
 
-def _known(token: str, address: str) -> tuple[str, frozenset[str]]:
+def _known(token: str, address: str, fresh: bool) -> tuple[Any, frozenset[str], str]:
     digest = sha256(token.encode()).hexdigest()
     now = time.monotonic()
     with _lock:
         found = _remembered.get(digest)
-    if found is not None and now < found[0]:
-        return found[1], found[2]
-    user, scopes = _look_up(token, address)
+    if found is not None and now < found[0] and not fresh:
+        return found[1:]
+    with _lock:
+        _remembered.pop(digest, None)
+    known = _look_up(token, address)
     with _lock:
         if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
-        _remembered[digest] = (now + REMEMBERED_SECONDS, user, scopes)
-    return user, scopes
+        _remembered[digest] = (now + REMEMBERED_SECONDS, *known)
+    return known
 
 
-def _look_up(token: str, address: str) -> tuple[str, frozenset[str]]:
+def _look_up(token: str, address: str) -> tuple[Any, frozenset[str], str]:
     try:
         row = tokens.authenticate(token, address)
-        return str(row.user.get_username()), frozenset(row.scopes)
+        missing = tokens.missing_permission(row.user, row.scopes)
+        audit.acts_by_token(row.user, row.prefix)
+        return row.user, frozenset(row.scopes), missing
     except tokens.Refused as error:
         status = 429 if error.retry_after else 401
         raise Denied(status, str(error), error.retry_after) from None

@@ -6,6 +6,8 @@ import json
 import threading
 from typing import Any
 
+import pytest
+
 from dashboard.extender_service.service import answer
 from dashboard.metrics import carried
 from dashboard.metrics.carried import CarriedRun
@@ -23,6 +25,7 @@ from scheduler_core.testing.observer import RecordingObserver
 RUN = 11
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_observer_is_asked() -> None:
     cluster = SandboxCluster(RealClock())
     for name, pods in (("full", 2), ("free", 0)):

@@ -3,16 +3,19 @@ kube-scheduler's: both ends of the API prove each other."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 
 from dashboard.extender_service.service import answer
 from dashboard.health.probes import Probes
+from dashboard.models import AuditEntry
 from dashboard.rest import tokens
+from dashboard.rest.models import ApiToken
 from dashboard.worker_http import access
 from dashboard.worker_http.messages import Request
 from dashboard.worker_http.routes import WorkerRoutes
@@ -65,6 +68,8 @@ def asking() -> PodBuilder:
 
 def token(*scopes: str) -> str:
     user = User.objects.create_user("kube-scheduler")
+    user.user_permissions.set(Permission.objects.filter(codename="extend_run"))
+    user = User.objects.get(pk=user.pk)  # permissions are kept on the object
     return tokens.issue(user, name="t", scopes=scopes, days=7, by=user).text
 
 
@@ -93,6 +98,12 @@ def test_bind_by_the_extender(served: ServedRun, server: WorkerServer) -> None:
     h.schedule(asking())
     assert served.harness.node_of("p") == "c"
     assert served.records[-1].message == "asked as an extender, bind: bound to c"
+    entry = AuditEntry.objects.get(verb="bind")
+    assert (entry.username, entry.target, entry.outcome) == (
+        "kube-scheduler", "default/p", "applied",
+    )  # fmt: skip
+    assert entry.detail["node"] == "c"
+    assert entry.detail["token"] == ApiToken.objects.get().prefix
 
 
 @pytest.mark.django_db(transaction=True)
@@ -112,6 +123,55 @@ def test_strangers_get_no_decision(
     assert record.node == ""
     assert f"code {code}" in record.message
     assert served.records == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("change", "code", "text"),
+    [
+        pytest.param(
+            lambda user: user.user_permissions.clear(), 403, "dashboard.extend_run", id="permission"
+        ),
+        pytest.param(
+            lambda user: User.objects.filter(pk=user.pk).update(is_active=False),
+            401,
+            "is not active",
+            id="account",
+        ),
+    ],
+)
+def test_who_loses_the_right_binds_nothing_from_that_moment(
+    served: ServedRun, change: Any, code: int, text: str
+) -> None:
+    access.forget()
+    headers = {"authorization": f"Bearer {token('extend')}"}
+    served.harness.cluster.create("Pod", make_pod("new").scheduler_name("stock").raw())
+    fields = {
+        "PodName": "new",
+        "PodNamespace": "default",
+        "PodUID": served.uid("new"),
+        "Node": "c",
+    }
+
+    def call(verb: str) -> tuple[int, str]:
+        path = f"/extender/{RUN}/{PROFILE}/{verb}"
+        found = ROUTES(Request("POST", path, {}, headers, json.dumps(fields).encode()))
+        return found.status, found.body.decode()
+
+    assert call("filter")[0] == 200  # and so the token is remembered
+    change(User.objects.get())
+    status, body = call("bind")
+    assert status == code and text in body
+    assert call("filter")[0] == code
+    assert served.harness.node_of("new") == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_person_without_the_permission_gets_no_token_for_it() -> None:
+    viewer = User.objects.create_user("viewer")
+    with pytest.raises(tokens.NotPermitted, match=r"needs the permission dashboard\.extend_run"):
+        tokens.issue(viewer, name="t", scopes=["read", "extend"], days=7, by=viewer)
+    assert not ApiToken.objects.exists()
 
 
 def test_mutual_tls_needs_no_token(served: ServedRun, tmp_path: Path) -> None:

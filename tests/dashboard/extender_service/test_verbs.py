@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard.metrics import exposition
+from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
 from scheduler_core.records import Outcome
 from scheduler_core.testing.builders import make_node, make_pod
 from tests.dashboard.extender_service.conftest import ServedRun
@@ -156,6 +157,7 @@ def bind(served: ServedRun, uid: str, node: str = "c") -> Any:
     return served.call("bind", PodName="new", PodNamespace="default", PodUID=uid, Node=node)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_bind(served: ServedRun) -> None:
     served.harness.cluster.create("Pod", make_pod("new").scheduler_name("stock").raw())
     uid = served.uid("new")
@@ -165,9 +167,41 @@ def test_bind(served: ServedRun) -> None:
     assert "already assigned" in again["Error"]
     assert served.harness.node_of("new") == "c"
 
+    assert [(e.target, e.outcome, e.message) for e in AuditEntry.objects.order_by("id")] == [
+        ("default/new", "applied", ""),
+        ("default/new", "refused", again["Error"]),
+    ]
 
+
+@pytest.mark.django_db(transaction=True)
 def test_bind_of_a_pod_that_is_gone(served: ServedRun) -> None:
     assert bind(served, "uid-x") == {"Error": 'pods "new" not found'}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pod_that_waits_at_permit_is_not_bound(served: ServedRun, run: SchedulerRun) -> None:
+    served.harness.cluster.create("Pod", make_pod("new").scheduler_name("stock").raw())
+    uid = served.uid("new")
+    WaitingPod.objects.create(
+        run=run, uid=uid, namespace="default", name="new", node="c", profile="stock", priority=0,
+        since=1.0, deadline=9.0, cycle=1, commit_seq=1,
+    )  # fmt: skip
+    error = bind(served, uid)["Error"]
+    assert error == (
+        'pod "default/new" waits at Permit:'
+        " it is bound once it is approved, not by an extender's call"
+    )
+    assert served.harness.node_of("new") == ""
+    entry = AuditEntry.objects.get(verb="bind")
+    assert (entry.outcome, entry.message) == ("refused", error)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pod_of_the_runs_own_profiles_is_not_bound(served: ServedRun) -> None:
+    served.harness.cluster.create("Pod", make_pod("new").req(cpu=99).raw())
+    error = bind(served, served.uid("new"))["Error"]
+    assert "is scheduled by this run itself (schedulerName default-scheduler)" in error
+    assert served.harness.node_of("new") == ""
 
 
 # -- broken bodies ---------------------------------------------------------------------------------

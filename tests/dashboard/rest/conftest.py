@@ -62,7 +62,7 @@ def token_of() -> Callable[..., str]:
     """The text of a new token of a user."""
 
     def make(user: User, *scopes: str, days: int = 30) -> str:
-        chosen = scopes or tuple(ApiToken.Scope.values)
+        chosen = scopes or (ApiToken.Scope.READ, ApiToken.Scope.DECIDE)
         return tokens.issue(user, name="bot", scopes=chosen, days=days, by=user).text
 
     return make

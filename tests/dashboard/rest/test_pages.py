@@ -39,6 +39,9 @@ def test_a_token_is_made_shown_once_and_listed(as_operator: Client) -> None:
         pytest.param({"scopes": []}, "Choose at least one thing", id="no scope"),
         pytest.param({"scopes": ["admin"]}, "not one of the available choices", id="scope"),
         pytest.param({"days": "9999"}, "not one of the available choices", id="for ever"),
+        pytest.param(
+            {"scopes": ["read", "extend"]}, "needs the permission dashboard.extend_run", id="extend"
+        ),
     ],
 )
 def test_a_bad_form_makes_nothing(as_operator: Client, change: object, words: str) -> None:
