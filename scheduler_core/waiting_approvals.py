@@ -15,6 +15,7 @@ from scheduler_core.waiting_record import MANUAL_APPROVAL, Parked, requester
 __all__ = ["Approvals", "denial_text"]
 
 _ONE: Final = ApprovalTerms()
+OUT_OF_TIME: Final = "denied: nobody decided in time"
 AT_DEADLINE: Final = "nobody decided in time, which approves it here"
 EARLIER_WAIT: Final = "it was said of an earlier wait of this pod, which has ended"
 LET_GO_BEFORE: Final = "the pod was let go before that; it is on its way to its node"
@@ -159,11 +160,27 @@ class Approvals:
             if member.waiting.status is None:
                 member.waiting.reject(MANUAL_APPROVAL, text)
                 member.waiting.resolved_by = f"user:{decision.user}"
-        if parked.gang is not None:
-            plugin = parked.cycle.framework.plugin(MANUAL_APPROVAL)
-            if isinstance(plugin, ManualApproval):
-                plugin.gang_denied(parked.gang, text)
+        self._keep_away(parked, text)
         return True, "denied"
+
+    def expire(self, parked: Parked, now: float) -> bool:
+        """Nobody has decided in time; whether the wait ends. That denies it as a person does: the
+        whole gang's wait ends, it stays away for a while, and others get its room."""
+        waiting = parked.waiting
+        if not waiting.expire(now) or waiting.status is None:
+            return False
+        for member in self._gangs.members(parked.gang):
+            if not self.is_let_go(member):
+                member.waiting.time_out(MANUAL_APPROVAL, waiting.status.message)
+        self._keep_away(parked, OUT_OF_TIME)
+        return True
+
+    @staticmethod
+    def _keep_away(parked: Parked, text: str) -> None:
+        """A pod without a gang needs none of this: it sleeps in the queue."""
+        plugin = parked.cycle.framework.plugin(MANUAL_APPROVAL)
+        if parked.gang is not None and isinstance(plugin, ManualApproval):
+            plugin.gang_denied(parked.gang, text)
 
 
 def _after_the_end(parked: Parked, decision: PermitDecision) -> tuple[bool, str]:

@@ -139,6 +139,56 @@ def test_a_gang_nobody_decides_on_ends_after_fifteen_minutes() -> None:
     assert gang.bound() == []
 
 
+def gang_whose_deadlines_differ(cpu: str) -> Gang:
+    """m3 began to wait 10 s after the others."""
+    gang = Gang(3, cpu=cpu, asks=True)
+    gang.harness.advance(10.0)
+    gang.names.append("m3")
+    gang.harness.create("Pod", member("m3"))
+    gang.harness.settle()
+    assert gang.waiting() == gang.names
+    return gang
+
+
+def test_a_deadline_that_denies_gives_the_room_to_another_pod() -> None:
+    gang = gang_whose_deadlines_differ(cpu="4")
+    gang.harness.create("Pod", make_pod("other").req(cpu="4"))
+    gang.harness.advance(889.0)
+    assert (gang.harness.node_of("other"), gang.waiting()) == ("", gang.names)
+    gang.harness.advance(1.0)
+    assert gang.waiting() == [], "it does not ask again at once"
+    waits = gang.last_waits()
+    assert {waits[name].outcome for name in gang.names} == {WaitOutcome.TIMED_OUT}
+    assert {waits[name].resolved_by for name in gang.names} == {"ManualApproval"}
+    gang.harness.advance(30.0)
+    assert gang.harness.node_of("other") == "n1"
+
+
+def test_a_gang_that_nobody_decided_on_asks_again_after_five_minutes() -> None:
+    gang = gang_whose_deadlines_differ(cpu="8")
+    gang.harness.advance(890.0)
+    for _ in range(9):
+        gang.harness.advance(30.0)
+        assert gang.waiting() == []
+    for _ in range(3):
+        gang.harness.advance(30.0)
+    assert gang.waiting() == gang.names
+
+
+def test_a_single_pod_that_nobody_decided_on_gives_its_room_too() -> None:
+    single = Harness(
+        nodes=[node("n1", "3")],
+        pods=[make_pod("p").req(cpu="3").label(ASKS)],
+        profile=PROFILE,
+    )
+    single.settle()
+    single.create("Pod", make_pod("other").req(cpu="3"))
+    single.advance(900.0)
+    single.advance(30.0)
+    assert single.node_of("other") == "n1"
+    assert list(single.scheduler.waiting_pods) == []
+
+
 def test_a_gang_without_room_holds_nothing_and_is_bound_when_there_is_some() -> None:
     gang = Gang(4, cpu="3")
     gang.harness.create("Pod", make_pod("other").req(cpu="3"))

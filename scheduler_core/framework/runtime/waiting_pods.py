@@ -166,8 +166,12 @@ class WaitingPod:
             f"rejected due to timeout after waiting {go_duration(first.timeout)} "
             f"at plugin {first.plugin}"
         )
-        self._resolve(unschedulable(text, plugin=first.plugin), WaitOutcome.TIMED_OUT, first.plugin)
+        self.time_out(first.plugin, text)
         return True
+
+    def time_out(self, plugin: str, message: str) -> None:
+        """The time of ``plugin`` is over, for this pod or for a member of its gang."""
+        self._resolve(unschedulable(message, plugin=plugin), WaitOutcome.TIMED_OUT, plugin)
 
     def _resolve(self, status: Status, outcome: WaitOutcome, plugin: str) -> None:
         if self.status is not None:

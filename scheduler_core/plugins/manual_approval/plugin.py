@@ -61,8 +61,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
     In the group cycle of a native gang the answer is Success: the gang is schedulable only if a
     member succeeds there. People are asked in the ordinary Permit that follows.
 
-    A gang that was denied is turned down, without asking anybody, until it changes or five minutes
-    have passed.
+    A gang that was denied, by a person or its deadline, is turned down, without asking anybody,
+    until it changes or five minutes have passed.
 
     Args (ManualApprovalArgs): see docs/approvals.md.
 
@@ -101,7 +101,7 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         return wait(found.reason), found.timeout
 
     def gang_denied(self, gang: GangId, text: str) -> None:
-        """A person has denied a member: the others need not ask."""
+        """A person, or a deadline that denies, has turned a member down: the gang need not ask."""
         self._denied.deny(gang, text, self._handle.clock.now())
 
     def _ask_for_the_gang(self, gang: GangId, found: _Wait, now: float) -> None:
