@@ -24,6 +24,7 @@ from scheduler_core.clock import RealClock
 from scheduler_core.cluster.controllers import CONTROLLERS, ControllerManager
 from scheduler_core.cluster.driver import Driver
 from scheduler_core.cluster.ephemeral_claims import EphemeralClaimController
+from scheduler_core.cluster.errors import unavailable
 from scheduler_core.cluster.kubelet import SandboxKubelet
 from scheduler_core.cluster.pod_group_status import PodGroupController
 from scheduler_core.cluster.remote import SandboxServer
@@ -70,7 +71,7 @@ class SandboxHost:
     def own(self, keeper: LeaseKeeper, on_ready: Callable[[], object]) -> None:
         """Serve the sandbox until it is not wanted, the lease is lost or the worker stops."""
         with ExitStack() as stack:
-            cluster, clock = self._restore(keeper.fence)
+            cluster, clock = self._restore(keeper)
             stack.callback(cluster.close)
             entry = HostedSandbox(cluster)
             self._start_parts(cluster, clock, entry, stack)
@@ -84,13 +85,21 @@ class SandboxHost:
             while not self._ended(keeper):
                 self._stop.wait(LOOK_SECONDS)
                 self._snapshot_if_due(cluster, keeper.fence)
+                if cluster.given_up and not self._ended(keeper):
+                    raise unavailable("what the sandbox has kept is unknown; it is read again")
+
+    def _pause(self, keeper: LeaseKeeper, seconds: float) -> bool:
+        """Wait on another thread; whether the sandbox ends."""
+        return keeper.lost.wait(seconds) or self._ended(keeper)
 
     def _ended(self, keeper: LeaseKeeper) -> bool:
         return self._stop.is_set() or keeper.lost.is_set() or self._desired == _STOPPED
 
-    def _restore(self, fence: leases.Fence) -> tuple[SandboxCluster, ScaledClock]:
+    def _restore(self, keeper: LeaseKeeper) -> tuple[SandboxCluster, ScaledClock]:
         snapshot, writes = sandbox_journal.load(self._id)
-        journal = DatabaseJournal(self._id, fence, lambda: self._workload_state)
+        journal = DatabaseJournal(
+            self._id, keeper.fence, lambda: self._workload_state, partial(self._pause, keeper)
+        )
         last = writes[-1].at if writes else (snapshot.at if snapshot is not None else None)
         clock = make_clock(self._sandbox, last)
         cluster = SandboxCluster.restore(snapshot, writes, clock, journal)

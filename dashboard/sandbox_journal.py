@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from django.db import Error as DatabaseError
 from django.db import connection
 
 from dashboard import bulk, snapshot_blob
 from dashboard.leases import Fence, FencedError
 from dashboard.models import Sandbox, SandboxSnapshot, SandboxWrite
-from scheduler_core.cluster.journal import Journal, StoreSnapshot, Write
+from scheduler_core.cluster.journal import FateUnknownError, Journal, StoreSnapshot, Write
+
+logger = logging.getLogger(__name__)
 
 #: Snapshots kept: the newest, and one before it in case somebody still reads from there.
 SNAPSHOTS_KEPT: Final = 2
 #: Rows read at a time when a sandbox is restored.
 READ_CHUNK: Final = 2_000
+#: Between two questions whether a commit has happened whose answer was lost, in seconds.
+ASK_SECONDS: Final = 0.5
 
 _COLUMNS: Final = (
     "cluster_id",
@@ -31,34 +38,54 @@ _COLUMNS: Final = (
 )
 
 
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
 class DatabaseJournal(Journal):
     """Keeps the writes of one sandbox, under the lease of its owner.
 
     Args:
         workload_state: how far the workload has come; stored with each batch, so that a restart
             goes on from where the objects are.
+        pause: waits so many seconds, then says whether the owner ends (its lease is lost, or it is
+            to stop). By default it never does.
     """
 
     def __init__(
-        self, cluster_id: int, fence: Fence, workload_state: Callable[[], dict[str, Any] | None]
+        self,
+        cluster_id: int,
+        fence: Fence,
+        workload_state: Callable[[], dict[str, Any] | None],
+        pause: Callable[[float], bool] = _sleep,
     ) -> None:
         self._cluster_id = cluster_id
         self._fence = fence
         self._workload_state = workload_state
+        self._pause = pause
+        #: The COMMIT of the batch at hand may have reached the database.
+        self._commit_began = False
 
     def append(self, writes: Sequence[Write]) -> None:
         """Keep all writes in one transaction.
 
+        While the database is away after a COMMIT without an answer this waits until it is asked
+        again, or the owner ends.
+
         Raises:
             FencedError: the sandbox has another owner by now.
             django.db.Error: nothing was kept.
+            FateUnknownError: the owner ended before the database could be asked.
         """
+        self._commit_began = False
         try:
             self._keep(writes)
         except FencedError:
             raise
-        except Exception:
-            if not self._was_kept(writes[-1]):
+        except Exception as error:
+            connection.close()
+            if not self._commit_began or not self._find_out(writes[-1], error):
                 raise
 
     def close(self) -> None:
@@ -74,13 +101,34 @@ class DatabaseJournal(Journal):
             if state is not None:
                 changes["workload_state"] = state
             Sandbox.objects.filter(pk=self._cluster_id).update(**changes)
+            self._commit_began = True
+
+    def _find_out(self, write: Write, error: Exception) -> bool:
+        """Whether a commit whose answer was lost has happened after all; asks until it is known."""
+        while True:
+            try:
+                return self._was_kept(write)
+            except FencedError as fenced:
+                # What the next owner has found, and written since, is no answer to this one.
+                raise FateUnknownError(f"{error}; then {fenced}") from error
+            except (DatabaseError, OSError) as away:
+                connection.close()
+                logger.warning("sandbox %s: was it kept? %s", self._cluster_id, away)
+                if self._pause(ASK_SECONDS):
+                    raise FateUnknownError(f"{error}; then {away}") from error
+            except Exception as fault:
+                raise FateUnknownError(f"{error}; then {fault!r}") from fault
 
     def _was_kept(self, write: Write) -> bool:
-        """Whether a commit whose answer was lost has happened after all."""
-        connection.close()
-        return SandboxWrite.objects.filter(
-            cluster=self._cluster_id, resource_version=write.resource_version, uid=write.uid
-        ).exists()
+        """Whether the commit has happened.
+
+        Looks under the lease's lock: a transaction that is still to end on the server has it.
+        """
+        with bulk.write_turn():
+            self._fence.check()
+            return SandboxWrite.objects.filter(
+                cluster=self._cluster_id, resource_version=write.resource_version, uid=write.uid
+            ).exists()
 
     def _row(self, write: Write) -> bulk.Row:
         namespace, _, name = write.key.rpartition("/")

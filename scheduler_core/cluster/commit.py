@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from scheduler_core.ports import ApiError
 
 from .errors import unavailable
-from .journal import Journal, Write
+from .journal import FateUnknownError, Journal, Write
 
 __all__ = ["GroupCommit"]
 
@@ -45,6 +45,7 @@ class GroupCommit:
         journal: Journal,
         committed: Callable[[Sequence[Write]], None],
         failed: Callable[[], None],
+        lost: Callable[[], None],
         lock: threading.RLock,
         pace: float = PACE_SECONDS,
     ) -> None:
@@ -52,11 +53,14 @@ class GroupCommit:
         Args:
             committed: called on the thread with each batch that is kept.
             failed: called with `lock` held when the journal failed; nothing that waits was kept.
+            lost: called with `lock` held when nobody can tell what was kept; nothing may be added
+                any more, since it would be judged against a state that may not be the journal's.
             lock: guards acceptance, so that failing and accepting do not overlap.
         """
         self._journal = journal
         self._committed = committed
         self._failed = failed
+        self._lost = lost
         self._pace = pace
         self._changed = threading.Condition(lock)
         #: not handed over yet; only the last one still gathers
@@ -124,9 +128,15 @@ class GroupCommit:
     def _commit(self, batch: _Batch) -> None:
         try:
             self._journal.append(batch.writes)
+        except FateUnknownError as error:
+            log.error("the sandbox takes no more writes: %s", error)
+            words = f"whether the sandbox has kept its last writes is unknown: {error}"
+            self._refuse(batch, unavailable(words), self._lost)
+            return
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
             self._tell(error, len(batch.writes))
-            self._refuse(batch, unavailable(f"the sandbox cannot keep its writes: {error}"))
+            words = f"the sandbox cannot keep its writes: {error}"
+            self._refuse(batch, unavailable(words), self._failed)
             return
         self._last_fault = ""
         self._committed(batch.writes)
@@ -139,12 +149,12 @@ class GroupCommit:
         log.error(words, writes, fault, exc_info=fault != self._last_fault)
         self._last_fault = fault
 
-    def _refuse(self, batch: _Batch, error: ApiError) -> None:
+    def _refuse(self, batch: _Batch, error: ApiError, drop: Callable[[], None]) -> None:
         with self._changed:
             # What was accepted meanwhile was judged against writes that are no more.
             refused = [batch, *self._waiting]
             self._waiting.clear()
             self._last = None
-            self._failed()
+            drop()
         for waiting in refused:
             waiting.done.set_exception(error)

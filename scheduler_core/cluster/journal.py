@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from scheduler_core.ports import Json
 
-__all__ = ["Journal", "MemoryJournal", "StoreSnapshot", "Verb", "Write"]
+__all__ = ["FateUnknownError", "Journal", "MemoryJournal", "StoreSnapshot", "Verb", "Write"]
 
 #: `terminate` sets the deletionTimestamp, `delete` takes the object away
 Verb = Literal["create", "update", "patch", "status", "bind", "event", "terminate", "delete"]
@@ -59,15 +59,22 @@ class StoreSnapshot:
     objects: tuple[Json, ...]
 
 
+class FateUnknownError(Exception):
+    """Nobody can tell whether a batch was kept: only who reads the journal anew knows its state."""
+
+
 class Journal(Protocol):
     """Keeps writes for good."""
 
     def append(self, writes: Sequence[Write]) -> None:
-        """Keep all of `writes` or, raising anything, none of them.
+        """Keep all of `writes` or, raising anything else than `FateUnknownError`, none of them.
 
         Called by one thread at a time, in order of resource_version. When it returns, the writes
         outlive the process. An adapter that cannot tell whether a batch was kept (a lost
-        connection at commit) must find out before it raises.
+        connection at commit) must find out before it raises, however long that takes.
+
+        Raises:
+            FateUnknownError: it could not find out before its time was over; no more may come.
         """
 
     def close(self) -> None:

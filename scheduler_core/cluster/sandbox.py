@@ -136,12 +136,18 @@ class SandboxCluster(Requests):
         self._hub = Hub()
         self._events = EventLog(events_kept)
         self._closed = False
+        self._given_up = False
         self._commit: GroupCommit | None = None
 
     def _start(self) -> None:
         if self._journal is not None:
             self._commit = GroupCommit(
-                self._journal, self._show, self._store.drop_accepted, self._lock, self._pace
+                self._journal,
+                self._show,
+                self._store.drop_accepted,
+                self._give_up,
+                self._lock,
+                self._pace,
             )
         if self._store.committed_version == 0:
             self.as_actor("system:bootstrap").create_all(_SYSTEM_OBJECTS)
@@ -152,6 +158,15 @@ class SandboxCluster(Requests):
             self._closed = True
         if self._commit is not None:
             self._commit.close()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its state may not be the journal's: it must be restored, and takes no write."""
+        return self._given_up
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._store.drop_accepted()
 
     def __enter__(self) -> SandboxCluster:
         return self
@@ -332,6 +347,8 @@ class SandboxCluster(Requests):
         with self._lock:
             if self._closed:
                 raise unavailable("sandbox is not running")
+            if self._given_up:
+                raise unavailable("whether the sandbox has kept its last writes is unknown")
             tx = Transaction(self._store, self.clock.now(), actor, self._rng)
             result = work(tx)
             kept = self._accept(tx.writes)

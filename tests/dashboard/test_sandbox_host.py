@@ -12,7 +12,9 @@ from django.db import OperationalError
 
 from dashboard import hosted, leases, sandbox_host, sandbox_journal
 from dashboard.models import Cluster, Lease, Sandbox, SchedulerRun
+from dashboard.sandbox_journal import DatabaseJournal
 from dashboard.sandboxes import create_sandbox
+from scheduler_core.ports import ApiError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,6 +64,60 @@ def test_a_database_that_is_away_is_no_failure_of_the_sandbox(
         assert host(cluster, threading.Event())
     assert Sandbox.objects.get(pk=cluster.pk).state != Sandbox.State.FAILED
     assert host(cluster, threading.Event())
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("stop", id="the-worker-stops"),
+        pytest.param("lost", id="the-lease-is-lost"),
+        pytest.param("given up", id="the-journal-cannot-tell-for-another-reason"),
+    ],
+)
+def test_an_owner_ends_although_nobody_answers_what_was_kept(
+    cluster: Cluster, settings: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The COMMIT's answer is lost, and the database stays away for its journal."""
+    settings.KUBESCHED_LEASE_SECONDS = 0.4 if how == "lost" else 60
+    keep, stop, asked = DatabaseJournal._keep, threading.Event(), threading.Event()
+    fault = ValueError("a fault") if how == "given up" else OperationalError("refused")
+
+    def lost_answer(journal: DatabaseJournal, writes: Any) -> None:
+        keep(journal, writes)
+        if any(write.key == "late" for write in writes):
+            raise OperationalError("server closed the connection")
+
+    def away(*_: object) -> bool:
+        asked.set()
+        raise fault
+
+    def write_and_leave() -> None:
+        entry = hosted.find(cluster.pk)
+        assert entry is not None
+        writer = threading.Thread(target=write, args=(entry.cluster,))
+        writer.start()
+        writers.append(writer)
+        assert asked.wait(10)
+        if how == "stop":
+            stop.set()
+        elif how == "lost":
+            Lease.objects.filter(name=leases.sandbox_lease(cluster.pk)).update(holder="another")
+
+    def write(sandbox: Any) -> None:
+        with pytest.raises(ApiError) as caught:
+            sandbox.create("Namespace", {"metadata": {"name": "late"}})
+        words.append(caught.value.message)
+
+    words: list[str] = []
+    writers: list[threading.Thread] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(DatabaseJournal, "_keep", lost_answer)
+        patched.setattr(DatabaseJournal, "_was_kept", away)
+        assert host(cluster, stop, write_and_leave)
+        writers[0].join(10)
+    assert len(words) == 1
+    assert "kept its last writes is unknown" in words[0]
+    assert [w.key for w in sandbox_journal.load(cluster.pk)[1]].count("late") == 1
 
 
 def test_a_fault_is_written_on_the_sandbox_and_on_its_runs(

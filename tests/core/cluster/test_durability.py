@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.clock import VirtualClock
-from scheduler_core.cluster.journal import MemoryJournal, Write
+from scheduler_core.cluster.journal import FateUnknownError, MemoryJournal, Write
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.ports import ApiError, Conflict, WatchEvent
 from tests.contract.support import Recorder, eventually, node, pod
@@ -114,6 +114,25 @@ def test_a_failing_journal_refuses_and_leaves_nothing_behind(clock: VirtualClock
         again = cluster.create("Pod", pod("lost"))
         assert int(again["metadata"]["resourceVersion"]) > cluster.snapshot().resource_version - 1
         assert [w.key for w in journal.writes[-2:]] == ["default/kept", "default/lost"]
+
+
+def test_a_journal_that_knows_no_longer_what_it_kept_gets_no_more(clock: VirtualClock) -> None:
+    class Unsure(MemoryJournal):
+        def append(self, writes: Sequence[Write]) -> None:
+            super().append(writes)
+            if any(w.kind == "Pod" for w in writes):
+                raise FateUnknownError("the database is away")
+
+    journal = Unsure()
+    with SandboxCluster(clock, journal, pace=0.001) as cluster:
+        with pytest.raises(ApiError, match="unknown: the database is away") as caught:
+            cluster.create("Pod", pod("perhaps"))
+        assert caught.value.code == 503
+        assert cluster.given_up
+        batches = journal.batches
+        with pytest.raises(ApiError, match="is unknown"):
+            cluster.create("Node", node())
+        assert journal.batches == batches
 
 
 def test_a_batch_costs_one_append(clock: VirtualClock) -> None:
