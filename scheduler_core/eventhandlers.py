@@ -54,6 +54,10 @@ def _nobody_waits(pod: Pod) -> bool:
     return False
 
 
+def _nobody_was_waiting(pod: Pod) -> None:
+    """As above."""
+
+
 def _nobody_holds(node_name: str) -> None:
     """For schedulers without pods that wait at Permit."""
 
@@ -70,6 +74,7 @@ class EventHandlers:
             are not queued, but count once they are bound.
         on_waiting_pod_deleted: called with a deleted pod; True if it waited at Permit and its wait
             was ended.
+        on_pod_bound: called with a pod that is bound now, whoever did it, after the cache knows.
         on_invalid: called with kind, key and reason for an object that cannot be read. Its last
             good version, if there is one, stays.
         on_node_deleted: called with the name of a node that is gone, after cache and queue know.
@@ -86,6 +91,7 @@ class EventHandlers:
         informers: Informers,
         profiles: Collection[str],
         on_waiting_pod_deleted: OnWaitingPodDeleted = _nobody_waits,
+        on_pod_bound: Callable[[Pod], None] = _nobody_was_waiting,
         on_invalid: OnInvalid = _ignore_invalid,
         on_node_deleted: Callable[[str], None] = _nobody_holds,
         on_pod_group_changed: Callable[[str, str], None] = _no_gang_waits,
@@ -96,6 +102,7 @@ class EventHandlers:
         self._informers = informers
         self._profiles = frozenset(profiles)
         self._on_waiting_pod_deleted = on_waiting_pod_deleted
+        self._on_pod_bound = on_pod_bound
         self._on_invalid = on_invalid
         self._on_node_deleted = on_node_deleted
         self._on_pod_group_changed = on_pod_group_changed
@@ -179,6 +186,7 @@ class EventHandlers:
         self._tell_cache(self._cache.add_pod, new)
         if old is not None:
             self._queue.delete(old)
+            self._on_pod_bound(new)
         self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_ADD, None, new)
 
     def _bound_pod_changed(self, old: Pod, new: Pod) -> None:
@@ -195,13 +203,16 @@ class EventHandlers:
 
     def _pod_left(self, pod: Pod) -> None:
         if pod.is_assigned:
+            self._on_waiting_pod_deleted(pod)
             self._tell_cache(self._cache.remove_pod, pod)
             self._queue.move_all_to_active_or_backoff_queue(ASSIGNED_POD_DELETE, pod, None)
             return
         self._queue.delete(pod)
         if self._cache.is_assumed_pod(pod):
             self._assumed_pod_left(pod)
-        elif pod.nominated_node_name:
+            return
+        self._on_waiting_pod_deleted(pod)  # its binding may have failed
+        if pod.nominated_node_name:
             self._nomination_gone(pod)
 
     def _assumed_pod_left(self, pod: Pod) -> None:

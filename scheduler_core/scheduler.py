@@ -247,6 +247,7 @@ class Scheduler:
             self.informers,
             tuple(self.profiles),
             on_waiting_pod_deleted=self.waiting_room.remove,
+            on_pod_bound=self.waiting_room.bound,
             on_node_deleted=self.waiting_room.node_deleted,
             on_pod_group_changed=self.waiting_room.group_changed,
             on_handled=metrics.event_handled if metrics is not None else None,

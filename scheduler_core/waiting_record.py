@@ -97,7 +97,7 @@ def _message(parked: Parked) -> str:
     status, outcome = parked.waiting.status, parked.waiting.outcome
     if status is None:
         return ""
-    if outcome is WaitOutcome.REMOVED:
+    if outcome is WaitOutcome.REMOVED and status.message == "removed":
         return GONE  # the framework's own word for it is "removed"
     return status.message or parked.note
 

@@ -32,6 +32,7 @@ from scheduler_core.waiting_record import (
     GONE,
     MANUAL_APPROVAL,
     Parked,
+    bound_by_another,
     ended,
     node_use,
     waiting_record,
@@ -218,6 +219,15 @@ class WaitingRoom:
             return False
         parked.waiting.reject("", "removed")
         return True
+
+    def bound(self, pod: Pod) -> None:
+        """The pod is bound. Where it still waited, or was to be bound elsewhere, another did it."""
+        record = self._carried.pop(pod.uid, None)
+        if record is not None and record.node != pod.node_name:
+            self._resolve(record, WaitOutcome.REMOVED, bound_by_another(pod))
+        parked = self._parked.get(pod.uid)
+        if parked is not None:
+            parked.waiting.take_away(bound_by_another(pod))
 
     def node_deleted(self, name: str) -> None:
         """Pods that held the node wait no more, nor do their gangs."""

@@ -150,6 +150,10 @@ class WaitingPod:
         outcome = WaitOutcome.REMOVED if message == "removed" else WaitOutcome.REJECTED
         self._resolve(unschedulable(message, plugin=plugin), outcome, plugin)
 
+    def take_away(self, message: str) -> None:
+        """Another bound it: there is nothing left to wait for."""
+        self._resolve(unschedulable(message), WaitOutcome.REMOVED, "")
+
     def preempt(self, plugin: str, message: str) -> None:
         self._resolve(Status(Code.ERROR, (message,), plugin), WaitOutcome.PREEMPTED, plugin)
 
