@@ -368,7 +368,8 @@ class _Turn:
             return False
         gang = permits_gangs.Gang(self.run.pk, *rows[0].gang)
         if self.word is Verdict.APPROVE:
-            return gang.grant(self.actor.user, self.at, self.comment)
+            agreed = [row for row, said in zip(rows, answers, strict=True) if said.ok]
+            return gang.grant(self.actor.user, self.at, self.comment, agreed)
         if self.word is Verdict.REVOKE:
             return gang.revoke(self.actor.name, self.at)
         return gang.end(self.at)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import QuerySet
 
+from dashboard.models import WaitingPod
 from dashboard.permits_models import GangApproval
+
+#: What of the terms an approver agrees to. Not the reason, which counts the members, nor what
+#: happens at the deadline, which depends on when a member comes.
+_BASIS: Final = ("policy", "approvers", "requester_may_approve", "groups")
+
+
+def basis(row: WaitingPod) -> dict[str, Any]:
+    """Under which terms the pod is approved: two members with the same are approved alike."""
+    return {name: row.terms.get(name) for name in _BASIS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +41,25 @@ class Gang:
             state=GangApproval.State.STANDING,
         ).order_by("pk")
 
-    def grant(self, user: Any, at: float, comment: str) -> bool:
-        """The person's approval stands from now on; False where it did before."""
-        if self.standing().filter(username=user.get_username()).exists():
-            return False
+    def has_open(self) -> bool:
+        """Whether a member still waits."""
+        return WaitingPod.objects.filter(
+            run=self.run_id,
+            pod_group=self.pod_group,
+            gang_uid=self.gang_uid,
+            state__in=WaitingPod.OPEN,
+        ).exists()
+
+    def grant(self, user: Any, at: float, comment: str, members: Iterable[WaitingPod]) -> bool:
+        """The person's approval stands from now on, for the terms under which ``members`` wait;
+        False where it did before."""
+        given: list[dict[str, Any]] = []
+        for row in members:
+            if basis(row) not in given:
+                given.append(basis(row))
+        before = self.standing().filter(username=user.get_username()).first()
+        if before is not None:
+            return _widen(before, given)
         GangApproval.objects.create(
             run_id=self.run_id,
             pod_group=self.pod_group,
@@ -42,6 +68,7 @@ class Gang:
             username=user.get_username(),
             at=at,
             comment=comment,
+            bases=given,
         )
         return True
 
@@ -60,3 +87,13 @@ class Gang:
     @staticmethod
     def _close(found: QuerySet[GangApproval], state: str, at: float) -> bool:
         return found.update(state=GangApproval.State(state), ended_at=at) > 0
+
+
+def _widen(approval: GangApproval, given: list[dict[str, Any]]) -> bool:
+    """Said again, of terms that have changed meanwhile."""
+    new = [terms for terms in given if terms not in approval.bases]
+    if not new:
+        return False
+    approval.bases = [*approval.bases, *new]
+    approval.save(update_fields=["bases"])
+    return True

@@ -12,8 +12,9 @@ from django.db.models import Q
 class GangApproval(models.Model):
     """One person's approval of a whole gang: it covers members that begin to wait later.
 
-    It stands until the gang is let go (``complete``), its wait ends otherwise (``ended``), or the
-    person takes it back (``revoked``).
+    It stands until the gang is let go (``complete``), its wait ends otherwise or its last member is
+    gone (``ended``), or the person takes it back (``revoked``). ``bases``: under which terms it was
+    given (``permits_gangs.basis``); members that wait under others are not covered.
     """
 
     class State(models.TextChoices):
@@ -33,6 +34,7 @@ class GangApproval(models.Model):
     username = models.CharField(max_length=150)
     at = models.FloatField()
     comment = models.TextField(blank=True)
+    bases = models.JSONField(default=list)
     state = models.CharField(max_length=16, choices=State.choices, default=State.STANDING)
     ended_at = models.FloatField(null=True)
 

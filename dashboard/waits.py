@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dashboard import permits
 from dashboard.columns import text
 from dashboard.models import AuditEntry, CycleMatrix, SchedulerRun, WaitingPod
-from dashboard.permits_gangs import Gang
+from dashboard.permits_gangs import Gang, basis
 from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.told import DecisionApplied
@@ -35,6 +35,7 @@ class WaitingWriter:
         if not row._state.adding and row.cycle != record.cycle:
             # The same wait, restored in a cycle of its own.
             self._release(row.cycle)
+        needed = row.approvers_needed
         fill_waiting(row, record)
         row.commit_seq = self._run.commit_seq
         if record.outcome is not None:
@@ -42,8 +43,8 @@ class WaitingWriter:
             return
         if not row.is_open:
             self._begin_again(row)
-        if row.state == WaitingPod.State.SENT and row.decision_verdict == Verdict.APPROVE:
-            permits.reopen(row)  # the terms may ask for more people than when it was sent
+        if row.approvers_needed > needed and row.decision_verdict == Verdict.APPROVE:
+            permits.reopen(row)
         row.save()
         self.changed.add(row.pk)
         if row.pod_group and row.needs_approval and row.state == WaitingPod.State.WAITING:
@@ -117,7 +118,7 @@ class WaitingWriter:
         self.changed.add(row.pk)
         self._release(record.cycle)
         self._settle(row)
-        if row.pod_group and row.needs_approval:
+        if row.pod_group:
             self._end_standing(row)
 
     def _forget(self, row: WaitingPod, state: str, message: str) -> None:
@@ -170,10 +171,14 @@ class WaitingWriter:
             row.save(update_fields=permits.DECIDED_COLUMNS)
 
     def _end_standing(self, row: WaitingPod) -> None:
-        """A gang that was let go, or given up, needs its approvals no more."""
-        if row.state == WaitingPod.State.REMOVED or not self._standing_of(row):
+        """A gang that was let go, or given up, needs its approvals no more; nor does one of which
+        nobody waits any longer: a pod that comes then is not what people have seen."""
+        if not self._standing_of(row):
             return
         gang, at = Gang(self._run.pk, *row.gang), row.resolved_at or row.since
+        one_of_many = row.state == WaitingPod.State.REMOVED or not row.needs_approval
+        if one_of_many and gang.has_open():
+            return
         if row.state == WaitingPod.State.ALLOWED:
             gang.complete(at)
         else:
@@ -189,8 +194,9 @@ class WaitingWriter:
 
 
 def _counts(approval: GangApproval, row: WaitingPod) -> bool:
-    """Whether the person may still decide, also on this member, and has not done so."""
-    if approval.user is None or not approval.user.is_active:
+    """Whether the person may still decide, also on this member, and has not done so; and whether
+    it waits under terms that the person has seen."""
+    if approval.user is None or not approval.user.is_active or basis(row) not in approval.bases:
         return False
     if any(item["user"] == approval.username for item in row.approvals):
         return False

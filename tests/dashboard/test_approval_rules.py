@@ -255,6 +255,63 @@ def test_a_gang_that_was_given_up_asks_anew(run: SchedulerRun, operator: User) -
     assert waiting(run, "a", pod_group=GANG, since=NOW + 60).state == "waiting"
 
 
+def test_a_gang_of_which_nobody_waits_any_longer_asks_anew(
+    run: SchedulerRun, operator: User
+) -> None:
+    first = waiting(run, "a", pod_group=GANG)
+    second = waiting(run, "b", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    told(run, resolved(first.cycle, "a", outcome="removed", pod_group=GANG))
+    assert waiting(run, "c", pod_group=GANG).state == "sent"  # b still waits
+    third = WaitingPod.objects.get(name="c")
+    told(
+        run,
+        resolved(second.cycle, "b", outcome="removed", pod_group=GANG),
+        resolved(third.cycle, "c", outcome="removed", pod_group=GANG),
+    )
+    assert GangApproval.objects.get().state == "ended"
+    later = waiting(run, "d", pod_group=GANG, since=NOW + 86400, requested_by="mallory")
+    assert (later.state, later.approvals) == ("waiting", [])
+
+
+@pytest.mark.parametrize(
+    ("terms", "state"),
+    [
+        pytest.param({"reason": "9 pods"}, "sent", id="a reason that counts the members"),
+        pytest.param({"at_deadline": Verdict.APPROVE}, "sent", id="a window that opens soon"),
+        pytest.param({"policy": "large"}, "waiting", id="another policy"),
+        pytest.param({"approvers": 2}, "waiting", id="more people"),
+        pytest.param({"requester_may_approve": False}, "waiting", id="not the requester"),
+        pytest.param({"groups": ("staff",)}, "waiting", id="other people"),
+    ],
+)
+def test_a_later_member_is_covered_under_the_terms_of_the_approval_alone(
+    run: SchedulerRun, operator: User, terms: dict[str, Any], state: str
+) -> None:
+    operator.groups.add(Group.objects.create(name="staff"))
+    waiting(run, "a", pod_group=GANG, terms=ApprovalTerms(policy="small", reason="8 pods"))
+    say_of_gang(operator, "approve", run)
+    given = {"policy": "small", "reason": "8 pods", **terms}
+    later = waiting(run, "b", pod_group=GANG, terms=ApprovalTerms(**given))
+    assert later.state == state
+    assert len(later.approvals) == (state == "sent")
+
+
+def test_said_again_it_stands_for_the_new_terms_too(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    waiting(run, "a", pod_group=GANG, terms=ApprovalTerms(policy="small"))
+    say_of_gang(operator, "approve", run)
+    large = ApprovalTerms(policy="large")
+    assert waiting(run, "b", pod_group=GANG, terms=large).state == "waiting"
+    assert [answer.code for answer in say_of_gang(operator, "approve", run)] == [
+        "already",
+        "accepted",
+    ]
+    assert waiting(run, "c", pod_group=GANG, terms=large).state == "sent"
+    assert GangApproval.objects.filter(state="standing").count() == 1
+
+
 def test_a_gangs_approval_is_taken_back(run: SchedulerRun, operator: User) -> None:
     waiting(run, "a", pod_group=GANG)
     say_of_gang(operator, "approve", run)
