@@ -5,13 +5,21 @@ The values come from ``rest.shapes``.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
 
 from dashboard.api import MAX_COMMENT
 from dashboard.api_request import MAX_INT
+from dashboard.rest.problems import Problem
 
 MAX_LIMIT = 200
 State = Literal[
@@ -136,7 +144,28 @@ class WaitingPage(Schema):
     next_cursor: str | None = Field(description="Pass it as cursor for the next page.")
 
 
-class WaitingFilter(Schema):
+class QueryString(Schema):
+    """All of a call's query string. A name that the call does not know is refused: a filter with a
+    slip of the pen would let everything through."""
+
+    @model_validator(mode="after")
+    def _nothing_else(self, info: ValidationInfo) -> Self:
+        """
+        Raises:
+            Problem: 422, names the parameters.
+        """
+        asked = info.context["request"].GET if info.context else ()
+        known = type(self).model_fields
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            message = f"There is no such parameter here. Known: {', '.join(known)}"
+            errors = [{"field": name, "message": message} for name in unknown]
+            text = f"{', '.join(unknown)}: {message}."
+            raise Problem(422, "invalid", text, errors=errors)
+        return self
+
+
+class WaitingFilter(QueryString):
     """What to list; all that is given must match."""
 
     run: RowId | None = Field(None, description="Number of a run.")
@@ -153,7 +182,7 @@ class WaitingFilter(Schema):
     cursor: Annotated[Text, Field(max_length=100)] | None = None
 
 
-class RunQuery(Schema):
+class RunQuery(QueryString):
     run: RowId | None = Field(None, description="Needed only where two runs know the same uid.")
 
 

@@ -146,6 +146,6 @@ def _position(cursor: str) -> int:
     digits = text.removeprefix(_CURSOR)
     if not text.startswith(_CURSOR) or not digits.isascii() or not digits.isdecimal():
         words = "This is not a cursor of an earlier answer."
-        errors = [{"field": "query.cursor", "message": words}]
+        errors = [{"field": "cursor", "message": words}]
         raise Problem(422, "invalid", words, errors=errors)
     return min(int(digits[:19]), 2**63 - 1)

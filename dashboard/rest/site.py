@@ -51,11 +51,19 @@ def _not_authenticated(request: HttpRequest, error: Any) -> HttpResponse:
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: Any) -> HttpResponse:
     errors = [
-        {"field": ".".join(str(part) for part in item["loc"]), "message": item["msg"]}
+        {"field": _field([str(part) for part in item["loc"]]), "message": item["msg"]}
         for item in error.errors
     ]
     text = " ".join(f"{item['field']}: {item['message']}." for item in errors)
     return respond(Problem(422, "invalid", text, errors=errors))
+
+
+def _field(place: list[str]) -> str:
+    """The name that the caller wrote; `body` where the body as a whole is meant."""
+    source, *names = place
+    if source == "body" and names[:1] == ["body"]:
+        names = names[1:]  # what the argument of our function is called
+    return ".".join(names) or source
 
 
 @api.exception_handler(HttpError)

@@ -338,6 +338,31 @@ def test_bad_bodies_change_nothing(
     assert WaitingPod.objects.get().state == "waiting"
 
 
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        pytest.param({"comment": "x" * 1001}, "comment", id="long comment"),
+        pytest.param({"coment": "x"}, "coment", id="a field misspelt"),
+        pytest.param([], "body", id="a list"),
+    ],
+)
+def test_a_field_is_named_as_it_was_sent(
+    run: SchedulerRun, bot: Bot, sent: object, field: str
+) -> None:
+    waiting(run, "web")
+    problem = bot.post("/waiting/uid-web/deny", json=sent).json()
+    assert [error["field"] for error in problem["errors"]] == [field]
+    assert problem["detail"].startswith(f"{field}: ")
+
+
+def test_a_parameter_that_there_is_not_decides_nothing(run: SchedulerRun, bot: Bot) -> None:
+    waiting(run, "web")
+    response = bot.post("/waiting/uid-web/approve?runn=7")
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "runn"
+    assert WaitingPod.objects.get().state == "waiting"
+
+
 def test_an_approval_is_never_for_another_pod_of_the_same_name(run: SchedulerRun, bot: Bot) -> None:
     from tests.dashboard.factory import PodRef, wait
 

@@ -118,14 +118,22 @@ def test_pages_follow_the_order_in_which_waits_began(run: SchedulerRun, bot: Bot
         pytest.param({"cursor": "ÿ"}, "cursor", id="not ASCII"),
         pytest.param({"namespace": "a\x00b"}, "namespace", id="NUL"),
         pytest.param({"needs_approval": "maybe"}, "needs_approval", id="no truth value"),
+        pytest.param({"namespce": "shop"}, "namespce", id="no such filter"),
     ],
 )
 def test_a_bad_question_names_the_field(bot: Bot, query: dict[str, str], field: str) -> None:
     response = bot.get("/waiting", params=query)
     assert response.status_code == 422
     (error,) = response.json()["errors"]
-    assert error["field"].endswith(field)
+    assert error["field"] == field
     assert error["message"]
+
+
+def test_a_filter_that_there_is_not_is_refused_by_name(bot: Bot) -> None:
+    problem = bot.get("/waiting", params={"namespce": "shop", "Limit": "3", "run": "1"}).json()
+    assert [error["field"] for error in problem["errors"]] == ["namespce", "Limit"]
+    assert problem["detail"].startswith("namespce, Limit: There is no such parameter here. Known:")
+    assert "namespace, gang, needs_approval" in problem["detail"]
 
 
 def test_an_unknown_pod_is_404(run: SchedulerRun, bot: Bot) -> None:
