@@ -18,9 +18,9 @@ from dashboard.configuration import Wish
 from dashboard.hosted import Host
 from dashboard.logs import PodLog
 from dashboard.metrics.carried import CarriedRun
-from dashboard.metrics.redacted import without_secrets
 from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.recorder import Recorder
+from dashboard.redacted import without_secrets
 from dashboard.waits_columns import waiting_record
 from scheduler_core.algorithm import TieBreaker
 from scheduler_core.config import load_configuration

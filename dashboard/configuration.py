@@ -12,7 +12,7 @@ to files wrote them there, may stay in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, Final
@@ -23,7 +23,8 @@ from django.db import transaction
 from dashboard import audit, commits, leases, runs
 from dashboard.models import AuditEntry, SchedulerRun
 from dashboard.publisher import Publisher
-from dashboard.yaml_places import HIDDEN, SECRET_KEYS, hide_secrets, line_of
+from dashboard.redacted import in_text_without_userinfo, without_secrets
+from dashboard.yaml_places import hide_secrets, line_of
 from scheduler_core.config import InvalidConfiguration, SchedulerConfiguration, load_configuration
 from scheduler_core.config.document import parse_document
 from scheduler_core.plugins.registry import in_tree_registry
@@ -121,7 +122,7 @@ def faults(text: str, error: InvalidConfiguration) -> list[Json]:
     return [
         {
             "path": fault.path,
-            "message": fault.message,
+            "message": in_text_without_userinfo(fault.message),
             "line": line_of(text, fault.path, fault.message),
         }
         for fault in error.faults
@@ -182,7 +183,7 @@ def view(run: SchedulerRun, *, with_secrets: bool) -> Json:
         "text": run.config if with_secrets else _shown(run.config),
         "version": run.config_version,
         "applied_version": run.applied_config_version,
-        "error": run.config_error,
+        "error": in_text_without_userinfo(run.config_error),
         "history": history(run),
         "completed_version": in_use,
         **last_change(run),
@@ -197,7 +198,7 @@ def view(run: SchedulerRun, *, with_secrets: bool) -> Json:
 def completed(config: SchedulerConfiguration) -> Json:
     """The configuration with every default filled in: as YAML, and its plugins by profile and
     extension point."""
-    tree = _without_secrets(config.completed())
+    tree = without_secrets(config.completed())
     return {
         "completed": yaml.safe_dump(tree, sort_keys=False, allow_unicode=True),
         "profiles": [
@@ -253,15 +254,6 @@ def _changes(run: SchedulerRun) -> Any:
 def _shown(text: str) -> str:
     hidden = hide_secrets(text)
     return _NOT_SHOWN if hidden is None else hidden
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {
-            key: HIDDEN if key in SECRET_KEYS and item else _without_secrets(item)
-            for key, item in value.items()
-        }
-    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
 
 
 # --- the worker's side ----------------------------------------------------------------------

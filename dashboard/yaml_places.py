@@ -6,15 +6,19 @@ has no places.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import yaml
 
-#: Keys whose values are shown to nobody but those who may change the configuration.
-SECRET_KEYS: Final = frozenset({"keyData"})
-HIDDEN: Final = "(hidden)"
+from dashboard.redacted import (
+    HIDDEN,
+    in_text_without_userinfo,
+    is_secret_key,
+    without_userinfo,
+)
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -44,17 +48,25 @@ def line_of(text: str, path: str, message: str) -> int | None:
 
 
 def hide_secrets(text: str) -> str | None:
-    """The text without the values of ``SECRET_KEYS``; None where it is not YAML."""
+    """The text without secrets (``dashboard.redacted``), in comments neither; None where it is not
+    YAML."""
     try:
         root = _compose(text)
     except ValueError:
         return None
     if root is None:
-        return text
-    spans = {_span(value) for key, value in _pairs(root) if key in SECRET_KEYS}
-    for start, end in sorted(spans, reverse=True):
-        text = f'{text[:start]}"{HIDDEN}"{_line_end(text[start:end])}{text[end:]}'
-    return text
+        return in_text_without_userinfo(text)
+    written = {
+        _span(node): json.dumps(without_userinfo(node.value), ensure_ascii=False)
+        for node in _scalars(root)
+        if without_userinfo(node.value) != node.value
+    }
+    spans = [_span(value) for key, value in _pairs(root) if is_secret_key(key)]
+    written |= dict.fromkeys(spans, f'"{HIDDEN}"')
+    for start, end in _outermost(written):
+        new = f"{written[start, end]}{_line_end(text[start:end])}"
+        text = text[:start] + new + text[end:]
+    return in_text_without_userinfo(text)  # comments
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -127,6 +139,15 @@ def _pairs(root: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
 
 def _span(node: yaml.Node) -> tuple[int, int]:
     return node.start_mark.index, node.end_mark.index
+
+
+def _outermost(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those in no other one, from the text's end to its beginning."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not found or start >= found[-1][1]:
+            found.append((start, end))
+    return found[::-1]
 
 
 def _line_end(taken: str) -> str:

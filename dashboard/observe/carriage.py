@@ -7,8 +7,8 @@ import logging
 
 from dashboard.carriage import Surroundings
 from dashboard.configuration import Wish
-from dashboard.metrics.redacted import without_secrets
 from dashboard.observe.models import ObservedPod
+from dashboard.redacted import without_secrets
 from scheduler_core.config import load_configuration
 from scheduler_core.observing import ObservingScheduler, OpenObservation
 from scheduler_core.plugins.registry import in_tree_registry

@@ -117,6 +117,21 @@ def test_private_keys_are_for_those_who_may_change_them(
     ]  # fmt: skip
 
 
+def test_a_password_in_a_url_is_for_those_who_may_change_it(
+    as_viewer: Client, as_operator: Client
+) -> None:
+    text = HEAD + (
+        "extenders:\n- urlPrefix: http://bot:kst_S3CRET@ext.example:80/x\n  filterVerb: filter\n"
+    )
+    run = make_run("asks", config=text)
+    seen = get(as_viewer, run)
+    assert "S3CRET" not in json.dumps(seen)
+    assert "http://(hidden)@ext.example:80/x" in seen["text"]
+    assert "http://(hidden)@ext.example:80/x" in seen["completed"]
+    assert get(as_operator, run)["text"] == text
+    assert "S3CRET" not in configuration.difference(HEAD, text)
+
+
 # --- changing -----------------------------------------------------------------------------------
 
 
@@ -393,6 +408,34 @@ def test_line_of_a_fault(path: str, message: str, line: int | None) -> None:
             id="over several lines",
         ),
         pytest.param("é: ü\nkeyData: abc\n", 'é: ü\nkeyData: "(hidden)"\n', id="other letters"),
+        pytest.param(
+            "urlPrefix: http://bot:kst_S3@ext:80/x # http://a:b@c\n",
+            'urlPrefix: "http://(hidden)@ext:80/x" # http://(hidden)@c\n',
+            id="a password in a URL and in a comment",
+        ),
+        pytest.param(
+            "urlPrefix: https://kst_S3@ext\n", 'urlPrefix: "https://(hidden)@ext"\n',
+            id="a token as the user",
+        ),
+        pytest.param(
+            'urlPrefix: "http:\\u002f/bot:S3@ext"\n', 'urlPrefix: "http://(hidden)@ext"\n',
+            id="escaped",
+        ),
+        pytest.param(
+            'urlPrefix: "http://b\\"t:S3@ext"\n', 'urlPrefix: "http://(hidden)@ext"\n',
+            id="quotes",
+        ),
+        pytest.param(
+            "urlPrefix: http://b't:S/3@ext\n", 'urlPrefix: "http://(hidden)@ext"\n',
+            id="what should have been escaped",
+        ),
+        pytest.param(
+            "urlPrefix: http://ext:80/x@y\n", "urlPrefix: http://ext:80/x@y\n", id="a path",
+        ),
+        pytest.param("bearerToken: abc\nb: 1\n", 'bearerToken: "(hidden)"\nb: 1\n', id="token"),
+        pytest.param(
+            'token: {a: "http://u:p@h"}\nb: 1\n', 'token: "(hidden)"\nb: 1\n', id="nested"
+        ),
         pytest.param("a: 1\n", "a: 1\n", id="none"),
         pytest.param("", "", id="empty"),
         pytest.param("keyData: [", None, id="not YAML"),

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics import carried
 from dashboard.metrics.carried import CarriedRun
-from dashboard.metrics.redacted import without_secrets
 from dashboard.recorder import Recorder
+from dashboard.redacted import without_secrets
 from dashboard.rest import tokens
 from dashboard.worker_http import access
 from dashboard.worker_http.routes import WorkerRoutes
@@ -170,5 +170,5 @@ def test_secrets_are_hidden() -> None:
     }
     shown = json.dumps(without_secrets(config))
     assert "geheim" not in shown and "S0VZ" not in shown
-    assert "https://user:<hidden>@host/x" in shown and "Q0VSVA==" in shown
+    assert "https://(hidden)@host/x" in shown and "Q0VSVA==" in shown
     assert config["extenders"][0]["tlsConfig"] == {"keyData": "S0VZ", "certData": "Q0VSVA=="}
