@@ -255,6 +255,22 @@ def _deployment(obj: Json) -> None:
     _object(obj, "status")
 
 
+def _stateful_set(obj: Json) -> None:
+    spec = _object(obj, "spec")
+    if spec is None:
+        return
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    strategy = _object(spec, "updateStrategy")
+    if strategy is not None:
+        strategy.setdefault("type", "RollingUpdate")
+        rolling = _object(strategy, "rollingUpdate") if _rolls(strategy) else None
+        if rolling is not None:
+            rolling.setdefault("partition", 0)
+    _template(spec)
+
+
 def _rolls(strategy: Json) -> bool:
     return bool(strategy["type"] == "RollingUpdate")
 
@@ -302,6 +318,8 @@ _DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
         "PodDisruptionBudget": _disruption_budget,
         "PriorityClass": _priority_class,
         "ReplicaSet": _replica_set,
+        "ReplicationController": _replica_set,
+        "StatefulSet": _stateful_set,
         "StorageClass": _storage_class,
     }
 )

@@ -161,6 +161,56 @@ def test_yaml_is_read_and_written(c: Client) -> None:
     assert "kind: ConfigMap" in answer.body
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "spec"),
+    [
+        pytest.param(
+            "StatefulSet",
+            "/apis/apps/v1/namespaces/default/statefulsets",
+            {
+                "podManagementPolicy": "OrderedReady",
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+                "revisionHistoryLimit": 10,
+            },
+            id="StatefulSet",
+        ),
+        pytest.param(
+            "ReplicationController",
+            "/api/v1/namespaces/default/replicationcontrollers",
+            {},
+            id="ReplicationController",
+        ),
+    ],
+)
+def test_a_kind_without_a_controller_is_completed_and_warned_of(
+    c: Client, kind: str, path: str, spec: dict[str, Any]
+) -> None:
+    labels = {"app": "db"}
+    body = {
+        "metadata": {"name": "db"},
+        "spec": {
+            "selector": {"matchLabels": labels} if kind == "StatefulSet" else labels,
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "db:1"}]},
+            },
+        },
+    }
+    made = c.ask("POST", path, body)
+    assert made.status == 201
+    assert made.warnings == (
+        f"a sandbox has no controller for {kind}s: it is kept, but no pods are made",
+    )
+    assert {**spec, "replicas": 1}.items() <= made.object["spec"].items()
+    assert made.object["spec"]["template"]["spec"]["restartPolicy"] == "Always"
+    assert (
+        c.ask(
+            "PATCH", f"{path}/db", {"spec": {"replicas": 3}}, media="application/merge-patch+json"
+        ).warnings
+        == ()
+    )
+
+
 def test_unknown_fields_are_warned_of_dropped_or_refused(c: Client) -> None:
     body = pod("p")
     body["spec"]["containers"][0]["imagee"] = "x"

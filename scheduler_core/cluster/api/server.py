@@ -46,6 +46,8 @@ _RESOURCE_PATH: Final = re.compile(
 _PAGE_NOT_FOUND: Final = Answer(404, "404 page not found\n", TEXT)
 _BOOTSTRAP: Final = "system:apiserver"
 _CONTAINER: Final = "CustomResourceDefinition"
+#: kinds that are kept, and on which nobody acts
+_UNATTENDED: Final = frozenset({"ReplicationController", "StatefulSet"})
 
 
 class ApiServer:
@@ -258,7 +260,8 @@ class ApiServer:
     def _written(self, target: Target, written: Written, format_: Format) -> Answer:
         body = one(target.served, written.obj, format_, self.cluster.clock.now())
         answer = in_media(format_, body, 201 if written.created else 200)
-        return replace(answer, kept=written.kept, warnings=written.warnings)
+        warnings = (*written.warnings, *_unattended(target, written))
+        return replace(answer, kept=written.kept, warnings=warnings)
 
     def _review(
         self, group: str, version: str, plural: str, namespace: str, name: str, request: Request
@@ -298,6 +301,14 @@ def _custom(definitions: Sequence[Json]) -> list[Served]:
 
 def _plain(body: Json, request: Request) -> Answer:
     return in_media(replace(accepted(_without_forms(request)), form=""), body)
+
+
+def _unattended(target: Target, written: Written) -> tuple[str, ...]:
+    """A warning where something else was to be expected of what was made."""
+    kind = target.served.kind
+    if target.served.custom or not written.created or kind not in _UNATTENDED:
+        return ()
+    return (f"a sandbox has no controller for {kind}s: it is kept, but no pods are made",)
 
 
 def _without_forms(request: Request) -> str:
