@@ -6,7 +6,7 @@ pod without a gang is a gang of one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dashboard.models import WaitingPod
@@ -36,6 +36,29 @@ def key(row: WaitingPod) -> str:
     if not row.pod_group:
         return f"pod:{row.uid}"
     return f"gang:{row.gang_uid}" if row.gang_uid else row.pod_group
+
+
+def one_by_one(rows: Sequence[WaitingPod]) -> Iterator[list[WaitingPod]]:
+    """The waits of one gang in their order; ``rows`` of all of them, oldest first.
+
+    The next begins with the first row that began after all before it had ended, unless they were
+    all let go: a member that comes then joins them. (They may be bound or not: not to be told apart
+    afterwards.)
+    """
+    waits: list[WaitingPod] = []
+    for row in rows:
+        if waits and _is_over(waits, row.since):
+            yield waits
+            waits = []
+        waits.append(row)
+    if waits:
+        yield waits
+
+
+def _is_over(waits: Sequence[WaitingPod], at: float) -> bool:
+    if any(is_alive(row) or (row.resolved_at or 0.0) > at for row in waits):
+        return False
+    return any(row.state != _State.ALLOWED for row in waits)
 
 
 def quorum_waits(changed: Sequence[WaitingPod]) -> bool:

@@ -78,6 +78,9 @@ class _Telling:
         self._run = run
         self._endpoints = endpoints
         self._now = now
+        self._begun: list[WebhookGang] = []
+        self._gone_on: list[WebhookGang] = []
+        self._ended: list[int] = []
         self._messages: list[tuple[WebhookMessage, list[WaitingPod]]] = []
         #: message uid -> what keeps its order
         self._order: dict[str, str] = {}
@@ -88,30 +91,50 @@ class _Telling:
             by_key[gangs.key(row)].append(row)
         known = self._known(list(by_key))
         waits = self._waits(by_key, known)
-        begun: list[WebhookGang] = []
-        gone_on: list[WebhookGang] = []
-        ended: list[int] = []
-        for key in by_key:
-            if not waits[key]:
-                continue
-            gang = known.get(key)
-            if gang is None:
-                gang = WebhookGang(run=self._run, key=key, first_wait=waits[key][0].pk)
-            said = self._say(gang, waits[key], by_key[key])
-            if not any(gangs.is_alive(row) for row in waits[key]):
-                ended.append(gang.pk)
-            elif key not in known:
-                begun.append(gang)
-            elif said:
-                gone_on.append(gang)
-        WebhookGang.objects.bulk_create(begun, batch_size=_CHUNK)
-        WebhookGang.objects.bulk_update(
-            gone_on, ["told_approval", "outcome", "told"], batch_size=_CHUNK
-        )
-        for start in range(0, len(ended), _CHUNK):
-            WebhookGang.objects.filter(pk__in=ended[start : start + _CHUNK]).delete()
+        for key, changed in by_key.items():
+            self._tell_gang(key, known.get(key), waits[key], changed)
+        self._write_gangs()
         self._write()
         return len(self._messages)
+
+    def _tell_gang(
+        self,
+        key: str,
+        gang: WebhookGang | None,
+        rows: Sequence[WaitingPod],
+        changed: Sequence[WaitingPod],
+    ) -> None:
+        """Each wait of the gang in its turn: one may have ended, and the next begun, within one
+        transaction."""
+        for waits in gangs.one_by_one(rows):
+            alive = any(gangs.is_alive(row) for row in waits)
+            if gang is None and not alive:
+                continue  # it came and went within one transaction, or was told to its end
+            if gang is None:
+                gang = WebhookGang(run=self._run, key=key, first_wait=waits[0].pk)
+            mine = {row.pk for row in waits}
+            said = self._say(gang, waits, [row for row in changed if row.pk in mine])
+            if alive:
+                self._note(gang, said)
+                return
+            if not gang._state.adding:
+                self._ended.append(gang.pk)
+            gang = None
+
+    def _note(self, gang: WebhookGang, said: bool) -> None:
+        if gang._state.adding:
+            self._begun.append(gang)
+        elif said:
+            self._gone_on.append(gang)
+
+    def _write_gangs(self) -> None:
+        """Those that ended first: the next wait of a gang has its key."""
+        for start in range(0, len(self._ended), _CHUNK):
+            WebhookGang.objects.filter(pk__in=self._ended[start : start + _CHUNK]).delete()
+        WebhookGang.objects.bulk_create(self._begun, batch_size=_CHUNK)
+        WebhookGang.objects.bulk_update(
+            self._gone_on, ["told_approval", "outcome", "told"], batch_size=_CHUNK
+        )
 
     def _known(self, keys: Sequence[str]) -> dict[str, WebhookGang]:
         found: dict[str, WebhookGang] = {}
@@ -124,8 +147,8 @@ class _Telling:
     def _waits(
         self, by_key: dict[str, list[WaitingPod]], known: dict[str, WebhookGang]
     ) -> dict[str, list[WaitingPod]]:
-        """All rows of each gang's wait, oldest first; none for a gang that is not told of and of
-        which nothing is open (it came and went within one transaction, or was told to its end)."""
+        """The rows of each gang, oldest first: of the wait that is told of and of what followed, or
+        what is open and what has just changed."""
         groups = {key: rows[0].pod_group for key, rows in by_key.items() if rows[0].pod_group}
         keys = list(groups)
         found: dict[str, list[WaitingPod]] = defaultdict(list)
@@ -145,16 +168,9 @@ class _Telling:
     def _of(
         gang: WebhookGang | None, found: Sequence[WaitingPod], changed: Sequence[WaitingPod]
     ) -> list[WaitingPod]:
-        if gang is not None:
-            return [row for row in found or changed if row.pk >= gang.first_wait]
-        alive = [row for row in found or changed if gangs.is_alive(row)]
-        if not alive:
-            return []
-        # A gang that began to wait before anybody wanted to hear of it: who ends now is of it.
-        began = min(row.since for row in alive)
-        known = {row.pk for row in alive}
-        ended = [r for r in changed if r.pk not in known and (r.resolved_at or 0.0) >= began]
-        return sorted([*alive, *ended], key=lambda row: row.pk)
+        rows = {row.pk: row for row in (*changed, *found)}
+        first = gang.first_wait if gang is not None else 0
+        return [rows[pk] for pk in sorted(rows) if pk >= first]
 
     def _say(
         self, gang: WebhookGang, waits: list[WaitingPod], changed: Sequence[WaitingPod]

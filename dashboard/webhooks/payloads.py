@@ -102,7 +102,9 @@ def _message(waits: Sequence[WaitingPod], outcome: str) -> str:
     """Why it ended, in the scheduler's words; "" while it waits."""
     if outcome == gangs.WAITING:
         return ""
-    return next((row.message for row in reversed(waits) if row.message), "")
+    late = [row for row in waits if row.state == WaitingPod.State.TIMED_OUT]
+    said = late if outcome == gangs.EXPIRED and late else waits
+    return next((row.message for row in reversed(said) if row.message), "")
 
 
 def _resolved_by(waits: Sequence[WaitingPod]) -> str:

@@ -343,6 +343,95 @@ def test_a_gang_that_waits_again_is_told_anew(
     assert chat.got[2].json["data"]["sequence"] == 1
 
 
+def again(rows: list[WaitingPod], since: float, first: int = 101) -> list[Any]:
+    """Records of the same pods, parked anew."""
+    return [
+        wait(
+            first + i,
+            row.name,
+            pod_group=row.pod_group,
+            group_min_member=row.group_min_member,
+            gang_uid=row.gang_uid,
+            since=since,
+        )
+        for i, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["a gang", "a pod"])
+def test_an_end_and_the_next_begin_in_one_batch_are_both_told(
+    run: SchedulerRun, chat: Receiver, post: Post, single: bool
+) -> None:
+    rows = [waiting(run, "solo")] if single else gang(run, "a", "b")
+    ends = [ended(row, "timed_out", message="nobody decided") for row in rows]
+    told(run, *ends, *again(rows, ends[0].resolved_at + 0.003))
+    post.deliver()
+    assert chat.told == [W, "gang.expired expired", W]
+    expired, anew = (message.json["data"] for message in chat.got[1:])
+    assert (expired["message"], expired["pods_total"]) == ("nobody decided", len(rows))
+    assert (anew["sequence"], anew["pods_total"]) == (1, len(rows))
+    assert {pod["wait"] for pod in anew["pods"]}.isdisjoint(row.pk for row in rows)
+    # The new wait ends as what it is, in its own words.
+    last = list(WaitingPod.objects.filter(run=run, state="waiting"))
+    told(
+        run,
+        *[
+            ended(
+                row,
+                "removed",
+                since=row.since,
+                message="the pod was deleted",
+                resolved_at=row.since + 60,
+            )
+            for row in last
+        ],
+    )
+    post.deliver()
+    assert chat.told[3:] == ["gang.decided removed"]
+    assert chat.got[3].json["data"]["message"] == "the pod was deleted"
+    assert WebhookGang.objects.count() == 0
+
+
+def test_of_a_wait_between_two_within_one_batch_the_others_are_told(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    """The one between came and went before anybody could be told."""
+    rows = gang(run, "a", "b")
+    at = rows[0].since
+    brief = again(rows, at + 10)
+    told(
+        run,
+        *[ended(row, "timed_out", resolved_at=at + 9) for row in rows],
+        *brief,
+        *[
+            resolved(
+                r.cycle,
+                r.pod.name,
+                "rejected",
+                pod_group=r.pod_group,
+                group_min_member=2,
+                gang_uid=r.gang_uid,
+                since=r.since,
+                resolved_at=at + 11,
+            )
+            for r in brief
+        ],
+        *again(rows, at + 12, 201),
+    )
+    post.deliver()
+    assert chat.told == [W, "gang.expired expired", W]
+    assert chat.got[2].json["data"]["pods_total"] == 2
+
+
+def test_a_member_that_waits_again_while_others_do_is_of_the_same_wait(
+    run: SchedulerRun, chat: Receiver, post: Post
+) -> None:
+    rows = gang(run, "a", "b")
+    told(run, ended(rows[0], "removed"), *again(rows[:1], rows[0].since + 20))
+    post.deliver()
+    assert chat.told == [W]
+
+
 def test_a_wait_that_came_and_went_in_one_transaction_is_no_news(
     run: SchedulerRun, chat: Receiver, post: Post
 ) -> None:
