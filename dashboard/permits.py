@@ -185,7 +185,7 @@ def decide(
         turn = _Turn(run, actor, word, comment, at, bool(target.gang), _deadlines(run, rows))
         answers = [turn.decide(row) for row in rows]
         turn.write(target, rows, answers)
-        outbox.note(run, turn.changed)
+        outbox.note(run, turn.changed, taken_back=word is Verdict.REVOKE)
         if turn.changed:
             frame = frames.waiting_frame(run.pk, since, run.commit_seq, at, turn.changed)
             transaction.on_commit(lambda: _announce(run.pk, frame, publisher))

@@ -31,8 +31,9 @@ KEPT: Final = timedelta(days=7)
 KEPT_DEAD: Final = timedelta(days=30)
 
 
-def note(run: SchedulerRun, changed: Iterable[WaitingPod]) -> int:
+def note(run: SchedulerRun, changed: Iterable[WaitingPod], *, taken_back: bool = False) -> int:
     """Tell the endpoints what the changed waits mean for their gangs; how many messages came of it.
+    ``taken_back``: an approval of each was taken back, which is news although they wait as before.
 
     Called inside the transaction that changed the rows, which holds the run's lock, after the last
     of its writes to them.
@@ -43,7 +44,7 @@ def note(run: SchedulerRun, changed: Iterable[WaitingPod]) -> int:
     endpoints = list(WebhookEndpoint.objects.filter(active=True).order_by("pk"))
     if not endpoints:
         return 0
-    return _Telling(run, endpoints, timezone.now()).tell(rows)
+    return _Telling(run, endpoints, timezone.now(), taken_back).tell(rows)
 
 
 def send_to(endpoint: WebhookEndpoint, type: str, body: str, at: datetime) -> WebhookDelivery:
@@ -73,11 +74,16 @@ class _Telling:
     """One transaction's messages."""
 
     def __init__(
-        self, run: SchedulerRun, endpoints: Sequence[WebhookEndpoint], now: datetime
+        self,
+        run: SchedulerRun,
+        endpoints: Sequence[WebhookEndpoint],
+        now: datetime,
+        taken_back: bool,
     ) -> None:
         self._run = run
         self._endpoints = endpoints
         self._now = now
+        self._taken_back = taken_back
         self._begun: list[WebhookGang] = []
         self._gone_on: list[WebhookGang] = []
         self._ended: list[int] = []
@@ -178,9 +184,10 @@ class _Telling:
         """Make a message where there is news, and note it on ``gang``; whether there was."""
         outcome = gangs.outcome(waits)
         asks = gangs.needs_approval(waits)
-        begins_to_ask = outcome == gang.outcome == gangs.WAITING and asks and not gang.told_approval
+        waits_on = outcome == gang.outcome == gangs.WAITING
+        asks_anew = waits_on and ((asks and not gang.told_approval) or self._taken_back)
         news = gangs.is_news(outcome, gang.outcome, gangs.quorum_waits(changed))
-        if not news and not begins_to_ask:
+        if not news and not asks_anew:
             return False
         gang.told_approval |= asks
         gang.outcome = outcome

@@ -155,6 +155,13 @@ W, A, D = "gang.waiting waiting", "gang.decided approved", "gang.decided denied"
             expect=[W, A, W, A],
         ),
         case(
+            "taken back before all are approved",
+            approve("a"),
+            revoke("a"),
+            approve("a", "b"),
+            expect=[W, W, A],
+        ),
+        case(
             "approved, but lost",
             approve("a", "b"),
             end("preempted", "a", "b"),
@@ -316,6 +323,31 @@ def test_two_people_are_needed(
     data = chat.got[1].json["data"]
     assert [given["user"] for given in data["approvers"]] == ["olga", "otto"]
     assert data["approvals_needed"] == 2
+
+
+def test_an_approval_that_is_taken_back_is_told(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    row = waiting(run, "solo")
+    WaitingPod.objects.filter(pk=row.pk).update(terms={"approvers": 2})
+    decide(operator, "approve", row)
+    decide(operator, "revoke", row)
+    post.deliver()
+    assert chat.told == [W, W]
+    assert [m.json["data"]["sequence"] for m in chat.got] == [1, 2]
+    assert chat.got[1].json["data"]["approvers"] == []
+
+
+def test_a_whole_gangs_approval_that_is_taken_back_is_one_message(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    rows = gang(run, "a", "b")
+    WaitingPod.objects.filter(run=run).update(terms={"approvers": 2})
+    everybody = Target.whole_gang(run.pk, rows[0].pod_group)
+    for verdict in ("approve", "revoke"):
+        permits.decide(operator, verdict, everybody)
+    post.deliver()
+    assert chat.told == [W, W]
 
 
 def test_a_bound_pod_ends_the_telling(
