@@ -19,6 +19,9 @@ from scheduler_core.ports import ApiError, Executor
 
 log = logging.getLogger(__name__)
 
+#: Longest that a scheduler which stops waits for the cluster's answers, in seconds.
+STOP_SECONDS = 30.0
+
 
 @dataclass(slots=True, eq=False)
 class BindingDone:
@@ -71,10 +74,15 @@ class BindingCycle:
         if done.untold and done.status.is_success:
             self._tell_scheduled(done.cycle)
 
-    def wait(self) -> None:
-        """Until no binding is under way that the executor does not know of."""
+    def wait(self, seconds: float = STOP_SECONDS) -> bool:
+        """Until no binding is under way that the executor does not know of; whether that came true
+        in ``seconds``. A binding that comes later counts in the cluster all the same."""
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way == 0)
+            if self._changed.wait_for(lambda: self._under_way == 0, seconds):
+                return True
+            left = self._under_way
+        log.error("%d bindings were not answered in %g s; nobody waits for them", left, seconds)
+        return False
 
     # -- without a thread ------------------------------------------------------------------------
 
@@ -106,15 +114,17 @@ class BindingCycle:
         seconds = perf_counter() - cycle.binding_started
         timings.add_plugin("Bind", plugin, seconds)
         timings.add_point("Bind", seconds)
-        failure = done.exception()
+        failure = "it was cancelled" if done.cancelled() else done.exception()
         status = SUCCESS
         if failure is not None:
             status = error(f'running Bind plugin "{plugin}": {failure}', plugin)
-        self._post(BindingDone(cycle, status, untold=True))
-        with self._changed:
-            self._under_way -= 1
-            if not self._under_way:
-                self._changed.notify_all()
+        try:
+            self._post(BindingDone(cycle, status, untold=True))
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                if not self._under_way:
+                    self._changed.notify_all()
 
     # -- on a binding thread ---------------------------------------------------------------------
 

@@ -76,6 +76,7 @@ class GroupCommit:
         batch = self._waiting[-1] if self._waiting else None
         if batch is None or len(batch.writes) + len(writes) > BATCH_WRITES:
             batch = _Batch()
+            batch.done.set_running_or_notify_cancel()  # from here on nobody can take it back
             self._waiting.append(batch)
             self._last = batch.done
             self._changed.notify()
@@ -139,7 +140,11 @@ class GroupCommit:
             self._refuse(batch, unavailable(words), self._failed)
             return
         self._last_fault = ""
-        self._committed(batch.writes)
+        try:
+            self._committed(batch.writes)
+        except Exception:
+            # It is kept, so it counts; and the next batch needs this thread.
+            log.exception("what was kept could not be told to everybody")
         batch.done.set_result(None)
 
     def _tell(self, error: Exception, writes: int) -> None:
