@@ -5,13 +5,14 @@
 PORT ?= 8000
 HOST ?= 127.0.0.1
 TRACE ?=
+DATA ?=
 ARGS ?=
 UPGRADE ?=
 PYTHON ?=
 export PYTHON
 
 help:
-	@echo "make demo     start the demo; Ctrl-C stops it   PORT=8000 HOST=127.0.0.1 TRACE=FOLDER"
+	@echo "make demo     start the demo; Ctrl-C stops it   PORT=8000 HOST=127.0.0.1 TRACE=FOLDER DATA=FOLDER"
 	@echo "make test     checks and every test             ARGS='tests/core -k queue'"
 	@echo "make check    style, types, layers"
 	@echo "make lock     write requirements/*.txt          UPGRADE=1 takes newer versions"
@@ -19,7 +20,7 @@ help:
 
 demo:
 	@sh scripts/setup.sh runtime
-	@exec .venv/bin/python manage.py demo --host "$(HOST)" --port "$(PORT)" $(if $(TRACE),--trace "$(TRACE)")
+	@exec .venv/bin/python manage.py demo --host "$(HOST)" --port "$(PORT)" $(if $(TRACE),--trace "$(TRACE)") $(if $(DATA),--data-dir "$(DATA)")
 
 test:
 	@sh scripts/setup.sh dev

@@ -42,7 +42,8 @@ class DataFolder:
             where = f", {state['url']}" if state.get("url") else ""
             raise FolderInUseError(
                 f"the demo already runs on {path} (process {state.get('pid', 'unknown')}{where}). "
-                "Stop it there with Ctrl-C, or give another --data-dir."
+                "Stop it there with Ctrl-C, or start one with data of its own: "
+                "make demo DATA=FOLDER PORT=8001 (manage.py demo --data-dir FOLDER --port 8001)."
             ) from None
 
     def note(self, **values: Any) -> None:

@@ -25,8 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         CannotListenError: the port is taken or out of range, or the host is not this machine's.
     """
-    if not 0 <= port <= HIGHEST_PORT:
-        raise CannotListenError(f"{port} is no port: they go from 0 to {HIGHEST_PORT}.")
+    check_port(port)
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -42,6 +41,15 @@ def listen(host: str, port: int) -> socket.socket:
         opened.close()
         raise CannotListenError(_reason(host, port, error)) from None
     return opened
+
+
+def check_port(port: int) -> None:
+    """
+    Raises:
+        CannotListenError: there is no such port.
+    """
+    if not 0 <= port <= HIGHEST_PORT:
+        raise CannotListenError(f"{port} is no port: they go from 0 to {HIGHEST_PORT}.")
 
 
 def url_host(host: str) -> str:

@@ -72,6 +72,24 @@ def test_a_second_demo_on_the_same_data_is_one_clear_line(demo_stack: Demo) -> N
     assert len(done.stderr.splitlines()) == 1
     assert f"the demo already runs on {demo_stack.data_dir}" in done.stderr
     assert demo_stack.base_url in done.stderr
+    assert "make demo DATA=FOLDER PORT=8001" in done.stderr
+
+
+def test_a_port_that_there_is_not_is_said_before_anything_else(demo_stack: Demo) -> None:
+    done = run_demo("--port", "80000", "--data-dir", str(demo_stack.data_dir))
+
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "80000 is no port: they go from 0 to 65535." in done.stderr
+
+
+def test_make_hands_its_variables_on(tmp_path: Path) -> None:
+    said = subprocess.run(
+        ["make", "--dry-run", "demo", "PORT=8001", f"DATA={tmp_path}"],
+        cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+    assert f'--port "8001"  --data-dir "{tmp_path}"' in said
 
 
 def test_a_used_port_is_one_clear_line(demo_stack: Demo, tmp_path: Path) -> None:

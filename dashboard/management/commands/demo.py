@@ -22,7 +22,13 @@ from dashboard.runtime_dir import UnsafeFolderError, private_dir, remove_sockets
 from dashboard.supervisor import broker as brokers
 from dashboard.supervisor import programs
 from dashboard.supervisor.data_folder import DataFolder, FolderInUseError
-from dashboard.supervisor.listening import CannotListenError, answers_http, listen, url_host
+from dashboard.supervisor.listening import (
+    CannotListenError,
+    answers_http,
+    check_port,
+    listen,
+    url_host,
+)
 from dashboard.supervisor.supervisor import ChildKeepsFailingError, Supervisor
 
 STOP_SECONDS = 3.0
@@ -48,8 +54,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         trace = _trace_folder(options["trace"])
         try:
+            check_port(options["port"])
             folder = DataFolder(settings.KUBESCHED_DATA_DIR)
-        except (FolderInUseError, OSError) as error:
+        except (CannotListenError, FolderInUseError, OSError) as error:
             raise CommandError(str(error)) from None
         try:
             with closing(listen(options["host"], options["port"])) as listening:
