@@ -83,7 +83,8 @@ def answer(request: Request, parts: list[str]) -> Answer:
         with _counting:
             run.extender.add(_REQUESTS, verb, "refused")
         return Answer(error.status, f"{error}\n".encode(), headers=error.headers)
-    return _timed(verb, lambda: _Call(run, scheduler, profile, _parse(request.body), user), run)
+    body = request.content()
+    return _timed(verb, lambda: _Call(run, scheduler, profile, _parse(body), user), run)
 
 
 def _find(parts: list[str]) -> tuple[CarriedRun, AnyScheduler, str, str] | Answer:

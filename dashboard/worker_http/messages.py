@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["JSON", "TEXT", "Answer", "Handler", "Request", "as_json", "problem"]
+__all__ = ["JSON", "TEXT", "Answer", "BadBody", "Handler", "Request", "as_json", "problem"]
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
@@ -21,6 +21,7 @@ class Request:
         trusted: it came over the unix socket, which only this user can open, or with a client
             certificate of the authority that is trusted here.
         address: where it came from, for counting failures.
+        receive: reads the body from the connection; None where ``body`` has it.
     """
 
     method: str
@@ -30,6 +31,15 @@ class Request:
     body: bytes = b""
     trusted: bool = False
     address: str = ""
+    receive: Callable[[], bytes] | None = None
+
+    def content(self) -> bytes:
+        """The body: ask once, and only for who may send one.
+
+        Raises:
+            BadBody: it cannot be had.
+        """
+        return self.body if self.receive is None else self.receive()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,14 @@ class Answer:
     body: bytes = b""
     media_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class BadBody(Exception):
+    """A body that is too large, ends early or is no HTTP; ``answer`` says so."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.body.decode())
+        self.answer = answer
 
 
 Handler = Callable[[Request], Answer]

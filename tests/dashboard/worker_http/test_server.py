@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -15,7 +16,7 @@ import pytest
 from dashboard.health.probes import Probes
 from dashboard.worker_http import client
 from dashboard.worker_http import server as server_module
-from dashboard.worker_http.messages import Answer, Request, as_json
+from dashboard.worker_http.messages import Answer, Request, as_json, problem
 from dashboard.worker_http.routes import WorkerRoutes
 from dashboard.worker_http.server import TLSFiles, WorkerServer
 from tests.dashboard.worker_http.certificates import Authority
@@ -31,7 +32,7 @@ def echo(request: Request) -> Answer:
             "method": request.method,
             "path": request.path,
             "query": request.query,
-            "body": request.body.decode(),
+            "body": request.content().decode(),
             "trusted": request.trusted,
         }
     )
@@ -130,6 +131,27 @@ def test_a_fault_is_logged_and_not_told(serve: Serve, caplog: pytest.LogCaptureF
             "length of a chunk",
             id="no chunk",
         ),
+        *(
+            pytest.param(
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%b\r\nabc" % size,
+                400,
+                "length of a chunk",
+                id=f"chunk of {size.decode()}",
+            )
+            for size in (b"-1", b"+1", b"0x3", b"1_0", b"")
+        ),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4000001\r\n",
+            413,
+            "larger than 64 MiB",
+            id="a chunk too large",
+        ),
+        pytest.param(
+            b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc",
+            400,
+            "ended early",
+            id="a chunk cut off",
+        ),
         pytest.param(b"nonsense\r\n\r\n", 400, "Bad request", id="no HTTP"),
     ],
 )
@@ -143,7 +165,7 @@ def test_one_connection_too_many_is_turned_away_and_the_end_is_not_held_up(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 1)
-    monkeypatch.setattr(server_module, "PLACE_SECONDS", 0.05)
+    monkeypatch.setattr(server_module, "PROBE_CONNECTIONS", 0)
     made = serve(listen=LOOPBACK)
     with closing(connect(made)) as first, closing(connect(made)) as second:
         first.request("GET", "/")
@@ -151,6 +173,44 @@ def test_one_connection_too_many_is_turned_away_and_the_end_is_not_held_up(
         with pytest.raises((http.client.HTTPException, OSError)):
             _ask(second)
         made.close()
+
+
+def test_where_only_places_for_probes_are_left_others_hear_so(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 0)
+    made = serve(listen=LOOPBACK)
+    with closing(connect(made)) as connection:
+        connection.request("GET", "/readyz")
+        assert connection.getresponse().status == 200
+    with closing(connect(made)) as connection:
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("Retry-After")) == (503, "1")
+        assert b"only probes are answered" in answer.read()
+
+
+def test_who_sends_no_headers_is_cut_off_however_they_trickle_in(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "HEADER_SECONDS", 0.05)
+    made = serve(listen=LOOPBACK)
+    assert made.address is not None
+    with socket.create_connection(made.address, timeout=10) as sock:
+        with contextlib.suppress(OSError):
+            sock.sendall(b"GET / HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert sock.recv(1_024) == b""
+
+
+def test_who_may_not_ask_is_told_so_before_the_body_is_read(serve: Serve) -> None:
+    made = serve(lambda request: problem(401, "Send a token."), listen=LOOPBACK)
+    assert made.address is not None
+    with socket.create_connection(made.address, timeout=10) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nbegin")
+        answer = b"".join(iter(lambda: sock.recv(65_536), b"")).decode()
+    assert " 401 " in answer.splitlines()[0]
+    assert "Connection: close" in answer
 
 
 def test_stale_sockets_go_and_live_ones_stay(serve: Serve, tmp_path: Path) -> None:
