@@ -28,7 +28,7 @@ def create(user: Any, fields: Mapping[str, Any]) -> tuple[WebhookEndpoint, str]:
     """A new endpoint, and its secret, which is shown now and never again."""
     secret = secrets.new_secret()
     with transaction.atomic():
-        _forget_gangs_if_nobody_was_told()
+        _begin_to_tell()
         endpoint = WebhookEndpoint.objects.create(
             **{name: fields[name] for name in _COLUMNS},
             secret=secrets.seal(secret),
@@ -52,7 +52,7 @@ def switch(user: Any, endpoint: WebhookEndpoint, active: bool) -> None:
     """Begin or stop to send. What was under way waits, until it is too old."""
     with transaction.atomic():
         if active:
-            _forget_gangs_if_nobody_was_told()
+            _begin_to_tell()
         WebhookEndpoint.objects.filter(pk=endpoint.pk).update(
             active=active, stopped_because="", failures=0, retry_at=None
         )
@@ -130,10 +130,12 @@ def _readable(endpoint: WebhookEndpoint) -> str:
     return endpoint.secret
 
 
-def _forget_gangs_if_nobody_was_told() -> None:
+def _begin_to_tell() -> None:
     """While nobody is told, ``outbox`` does not look: what it knows of waits is out of date."""
-    if not WebhookEndpoint.objects.filter(active=True).exists():
-        WebhookGang.objects.all().delete()
+    if WebhookEndpoint.objects.filter(active=True).exists():
+        return
+    WebhookGang.objects.all().delete()
+    outbox.know_what_waits()
 
 
 def _public(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,37 @@ def note(run: SchedulerRun, changed: Iterable[WaitingPod], *, taken_back: bool =
     return _Telling(run, endpoints, timezone.now(), taken_back).tell(rows)
 
 
+def know_what_waits() -> None:
+    """Somebody is to be told from now on: what has come of the gangs that wait is no news any more.
+
+    Called inside a transaction; holds the locks of their runs, as who writes waits does.
+    """
+    alive = Q(state__in=WaitingPod.OPEN) | Q(unbound__in=[True])
+    ids = sorted(set(WaitingPod.objects.filter(alive).order_by().values_list("run", flat=True)))
+    for run in SchedulerRun.objects.select_for_update().filter(pk__in=ids).order_by("pk"):
+        told = set(WebhookGang.objects.filter(run=run).values_list("key", flat=True))
+        waits: dict[str, list[WaitingPod]] = defaultdict(list)
+        for row in WaitingPod.objects.filter(alive, run=run).defer("node_use").order_by("pk"):
+            waits[gangs.key(row)].append(row)
+        WebhookGang.objects.bulk_create(
+            [_known(run, key, rows) for key, rows in waits.items() if key not in told],
+            batch_size=_CHUNK,
+        )
+
+
+def _known(run: SchedulerRun, key: str, waits: Sequence[WaitingPod]) -> WebhookGang:
+    """As if it had been told. That its quorum waits is still to be told where it does not yet."""
+    outcome = gangs.outcome(waits)
+    is_past = gangs.is_news(outcome, "", gangs.quorum_waits(waits))
+    return WebhookGang(
+        run=run,
+        key=key,
+        first_wait=waits[0].pk,
+        outcome=outcome if is_past else "",
+        told_approval=is_past and gangs.needs_approval(waits),
+    )
+
+
 def send_to(endpoint: WebhookEndpoint, type: str, body: str, at: datetime) -> WebhookDelivery:
     """A message for one endpoint that is about no gang."""
     message = WebhookMessage.objects.create(uid=_new_uid(), type=type, body=body, created_at=at)

@@ -21,7 +21,7 @@ from dashboard.webhooks.models import (
 )
 from scheduler_core.api import NATIVE_POD_GROUP
 from scheduler_core.plugins.helpers.gangs import quorum_plugin
-from scheduler_core.records import PendingPlugin, WaitOutcome
+from scheduler_core.records import ApprovalTerms, PendingPlugin, WaitOutcome
 from tests.dashboard.factory import binding, pod, resolved, wait
 from tests.dashboard.told_waits import gang, told, waiting
 from tests.dashboard.webhooks.conftest import Post
@@ -521,6 +521,47 @@ def test_an_endpoint_that_is_made_late_hears_of_what_changes_then(
     told(run, ended(rows[1], "rejected"))
     post.deliver()
     assert receiver.told == ["gang.expired expired"]
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["the first one", "one of two"])
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({}, [], id="nothing changed for the gang"),
+        pytest.param({"terms": ApprovalTerms(approvers=2)}, [], id="more people"),
+        pytest.param({"needs_approval": True}, [W], id="it begins to need a person"),
+    ],
+)
+def test_an_endpoint_that_is_made_late_is_not_told_of_what_waited_before(
+    run: SchedulerRun,
+    receive: Callable[..., Receiver],
+    endpoint_at: EndpointAt,
+    post: Post,
+    fields: dict[str, Any],
+    expected: list[str],
+    others: bool,
+) -> None:
+    if others:
+        endpoint_at(receive().url, only_approval=False)
+    rows = gang(run, "a", "b", needs_approval=not expected)
+    receiver = receive()
+    endpoint_at(receiver.url)
+    values = {"pod_group": rows[0].pod_group, "group_min_member": 2, "gang_uid": "pg-1"}
+    for row in rows:
+        told(run, wait(row.cycle, row.name, **{**values, "since": row.since, **fields}))
+    post.deliver()
+    assert receiver.told == expected
+
+
+def test_an_endpoint_that_is_made_late_hears_that_a_gang_becomes_complete(
+    run: SchedulerRun, receive: Callable[..., Receiver], endpoint_at: EndpointAt, post: Post
+) -> None:
+    told(run, member(1, COSCHEDULING, PERSON))
+    receiver = receive()
+    endpoint_at(receiver.url)
+    told(run, member(1, PERSON), member(2, PERSON), member(3, PERSON))
+    post.deliver()
+    assert receiver.told == [W]
 
 
 def test_what_was_known_before_a_pause_of_all_endpoints_is_forgotten(
