@@ -15,7 +15,16 @@ from typing import Any, Final
 
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
-__all__ = ["COMMIT_POINTS", "EVERYWHERE", "Faults", "FaultyDatabase", "Killed", "Shot", "points_of"]
+__all__ = [
+    "AWAY_POINTS",
+    "COMMIT_POINTS",
+    "EVERYWHERE",
+    "Faults",
+    "FaultyDatabase",
+    "Killed",
+    "Shot",
+    "points_of",
+]
 
 #: Where a process commits: what it is about to do.
 WORKER_COMMITS: Final = (
@@ -36,6 +45,9 @@ WAYS: Final = (
     "killed before",
     "killed after",
 )
+#: The connection is lost around a COMMIT, and the database stays away for a while: whoever asks
+#: what has become of it gets no answer.
+AWAY_WAYS: Final = ("database away before", "database away after")
 EVERYWHERE: Final = "every commit"
 
 
@@ -47,6 +59,7 @@ def points_of(where: str) -> list[str]:
 COMMIT_POINTS: Final = tuple(
     point for where in (*WORKER_COMMITS, *WEB_COMMITS) for point in points_of(where)
 )
+AWAY_POINTS: Final = tuple(f"{way} journal" for way in AWAY_WAYS)
 
 
 class Killed(BaseException):
@@ -76,6 +89,8 @@ class Faults:
         self.log: list[str] = []
         #: The database cannot be reached by anybody.
         self.away = False
+        #: Called when the database goes away at a commit.
+        self.goes_away: Callable[[], None] = self._goes_away
         self._where = "elsewhere"
         self._dead = False
 
@@ -107,6 +122,9 @@ class Faults:
         """A fault that is not one of a commit has happened."""
         self.fired[point] += 1
         self.log.append(point)
+
+    def _goes_away(self) -> None:
+        self.away = True
 
     def kill(self) -> None:
         """The process at work dies here."""
@@ -186,4 +204,6 @@ class FaultyDatabase:
     def _fail(self, way: str) -> None:
         if way.startswith("killed"):
             self._faults.kill()
+        if way in AWAY_WAYS:
+            self._faults.goes_away()
         raise OperationalError(way)

@@ -227,6 +227,8 @@ class Surrounding:
         self.cluster_id, self.run_id = cluster_id, run_id
         self.publisher = FakePublisher()
         self.doorbell_rings = True
+        #: Time goes on while a thread waits.
+        self.waits: Callable[[float], object] = clock.advance
         #: The bell has rung since the inbox last looked.
         self.rang = False
 
@@ -263,7 +265,9 @@ class Worker:
                 return False
             self._keepers.append(sandbox)
         snapshot, writes = sandbox_journal.load(around.cluster_id)
-        journal = sandbox_journal.DatabaseJournal(around.cluster_id, sandbox.fence, lambda: None)
+        journal = sandbox_journal.DatabaseJournal(
+            around.cluster_id, sandbox.fence, lambda: None, self._pause
+        )
         with faults.within("journal"):
             try:
                 self.cluster = SandboxCluster.restore(
@@ -354,7 +358,14 @@ class Worker:
 
     @property
     def is_lost(self) -> bool:
-        return self.loop._ended(self.keeper) or any(k.lost.is_set() for k in self._keepers)
+        ended = self.loop._ended(self.keeper) or any(k.lost.is_set() for k in self._keepers)
+        return ended or self.cluster.given_up
+
+    def _pause(self, seconds: float) -> bool:
+        """As the sandbox's host: the journal's thread waits, the leases' threads go on."""
+        self.around.waits(seconds)
+        self.renew()
+        return any(keeper.lost.is_set() for keeper in self._keepers)
 
     def renew(self) -> None:
         now = self.around.clock.now()

@@ -25,6 +25,8 @@ from scheduler_core.testing.builders import (
     make_pod_group,
 )
 from tests.faults.injection import (
+    AWAY_POINTS,
+    AWAY_WAYS,
     COMMIT_POINTS,
     WAYS,
     Faults,
@@ -70,7 +72,7 @@ ANY_TIME: Final = (
     "doorbell lost",
 )
 #: Every named fault. A snapshot's connection is lost like any other's.
-TARGETS: Final = (*COMMIT_POINTS, *SITUATED, *ANY_TIME)
+TARGETS: Final = (*COMMIT_POINTS, *SITUATED, *ANY_TIME, *AWAY_POINTS)
 
 
 def configuration_text(
@@ -107,7 +109,7 @@ profiles:
 
 def shots_of(point: str, passings: int) -> list[Shot]:
     """The shot of a commit's fault, by its name."""
-    for way in WAYS:
+    for way in (*WAYS, *AWAY_WAYS):
         if point.startswith(way + " "):
             return [Shot(way, point.removeprefix(way + " "), passings)]
     return []
@@ -135,6 +137,7 @@ class Round:
         self.rng = random.Random(f"round {seed}")
         self.target = target
         self.faults = Faults()
+        self.faults.goes_away = self._database_goes_at_a_commit
         self._planned: list[str] = []
         if shots is None:
             self._plan()
@@ -174,11 +177,12 @@ class Round:
         name = f"round-{self.seed}-{next(_rounds)}"
         self.cluster_id, self.run_id = make_rows(name, self.seed, text)
         self.around = Surrounding(self.clock, self.rng, self.faults, self.cluster_id, self.run_id)
+        self.around.waits = self._wait
         self.people = list(User.objects.filter(username__in=PEOPLE).order_by("username"))
         with surroundings(self.around, patch), FaultyDatabase(self.faults).installed():
             while self.worker is None:
                 self._revive()
-                self.clock.advance(TICK)
+                self._wait(TICK)
             self._first_objects()
             until = self.clock.now() + self.seconds
             while self.clock.now() < until:
@@ -342,6 +346,15 @@ class Round:
             self.around.doorbell_rings = False
         elif what in ("node deleted", "pod deleted"):
             self._deleted(what, uid)
+
+    def _database_goes_at_a_commit(self) -> None:
+        self._database_goes(self.rng.uniform(0.2, 7))
+
+    def _wait(self, seconds: float) -> None:
+        """Nothing happens, save that a database that is away comes back."""
+        self.clock.advance(seconds)
+        if self._back_at is not None and self.clock.now() >= self._back_at:
+            self._database_returns()
 
     def _database_goes(self, seconds: float) -> None:
         connection.close()
