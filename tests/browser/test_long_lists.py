@@ -200,6 +200,15 @@ def test_queues_of_ten_thousand_hold_few_elements_and_ask_for_what_is_seen(site:
     assert asked == ["/api/runs/1/queues?queue=active&offset=9800&limit=200"]
 
 
+def test_a_pod_that_was_tried_leads_to_its_decisions(site: FakeSite) -> None:
+    site.open("/runs/1/queues/")
+    tried = site.page.locator('[data-queue="unschedulable"] .queue-pod a').first
+    expect(tried).to_have_attribute("href", "/runs/1/cycles/?q=default%2Funschedulable-pod-00001")
+    never = site.page.locator('[data-queue="gated"] .queue-pod a').first
+    expect(never).to_have_text("default/gated-pod-00001")
+    assert never.get_attribute("href") is None
+
+
 def test_scrolling_through_a_whole_queue_asks_only_where_it_rests(site: FakeSite) -> None:
     site.answers["queues"] = queue_page
     site.open("/runs/1/queues/")

@@ -440,6 +440,15 @@ def test_two_gangs_of_one_name_say_their_uids_and_are_decided_on_apart(site: Fak
     assert (body["pod_group"], body["gang_uid"]) == (name, rows[-1]["gang_uid"])
 
 
+def test_recently_ended_says_none_only_once_it_is_known(site: FakeSite) -> None:
+    site.answers["waiting"] = (503, {"error": "The database does not answer."})
+    site.open("/runs/1/waiting/")
+    expect(site.page.locator("#notices")).to_contain_text("The database does not answer.")
+    expect(site.page.locator("#ended-empty")).to_be_hidden()
+    open_waiting(site, [])
+    expect(site.page.locator("#ended-empty")).to_be_visible()
+
+
 def test_waiting_groups_gangs_with_their_progress(site: FakeSite) -> None:
     page = open_waiting(site)
     expect(gang_row(page, "team-b/render")).to_contain_text("3 of 4 have a node so far")

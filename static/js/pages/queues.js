@@ -76,11 +76,14 @@ class QueueSection {
     element.classList.toggle("queue-row-loading", !row);
     setText(text.position, count(index + 1));
     setText(text.pod, row ? row.pod : "…");
+    // A pod that was never tried has no decision to look at.
+    if (row?.attempts) text.pod.href = `${this.#shell.page.base}cycles/?${new URLSearchParams({ q: row.pod })}`;
+    else text.pod.removeAttribute("href");
     setText(text.attempts, row ? attemptsOf(row) : "");
     setText(text.time, row ? timeOf(row, this.#shell.clock) : "");
     element.classList.toggle("queue-row-due", row?.backoff_until != null && text.time.textContent === OVER);
     setText(text.reason, row ? reasonOf(row) : "");
-    text.pod.title = row?.pod_group ? `gang ${row.pod_group}` : "";
+    text.pod.title = row ? [row.pod, row.pod_group && `gang ${row.pod_group}`].filter(Boolean).join(" · ") : "";
     text.reason.title = text.reason.textContent;
   }
 }
