@@ -38,7 +38,11 @@ def ended(row: WaitingPod) -> str:
 
 
 def already(verdict: str, by: str, at: float | None, row: WaitingPod) -> str:
-    """``Already approved by olga at ...``, and how the wait ended, if it did."""
+    """``Already approved by olga at ...``, and how the wait ended, if it did. Where the word
+    decided the pod, everyone whose approval counted is named."""
+    names = [given["user"] for given in row.approvals]
+    if verdict == Verdict.APPROVE == row.decision_verdict and by == row.decision_user and names:
+        by = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     end = f"; it {_ENDED[WaitingPod.State(row.state)]}" if not row.is_open else ""
     return f"Already {GIVEN[Verdict(verdict)]} by {by} at {moment(at)}{end}."
 

@@ -1,6 +1,6 @@
 /** What a person is about to say, of which pods, in words. Pure. */
 import { clockTime, count, plural, waitState } from "./format.js";
-import { endInWords, isApplied } from "./waiting_words.js";
+import { decidersInWords, endInWords, isApplied } from "./waiting_words.js";
 
 /** Pods in one request: the server decides them in one transaction, which others wait for. */
 const PODS_AT_ONCE = 500;
@@ -104,7 +104,7 @@ function canStill(row, verdict) {
 function happened(row) {
   const { decision } = row;
   if (decision && ["sent", "allowed", "rejected"].includes(row.state)) {
-    return `${row.pod} was ${decision.verdict === "approve" ? "approved" : "denied"} by ${decision.user} at ${clockTime(decision.at)}${decision.comment ? `: ${decision.comment}` : ""}.`;
+    return `${row.pod} was ${decision.verdict === "approve" ? "approved" : "denied"} by ${decidersInWords(row)} at ${clockTime(decision.at)}${decision.comment ? `: ${decision.comment}` : ""}.`;
   }
   const end = endInWords(row);
   return `${row.pod} ${ENDS[row.state] ?? waitState(row.state)} at ${clockTime(row.resolved_at)}${end ? `: ${end}` : ""}.`;

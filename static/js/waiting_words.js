@@ -9,13 +9,28 @@ export function pendingInWords(row) {
   return row.pending.map(({ plugin }) => plugin).filter((plugin) => !approved || plugin !== APPROVER).join(", ");
 }
 
+/** Everyone whose word made the decision: "olga and otto" approve, one denies. */
+export function decidersInWords({ decision, approvals = [] }) {
+  const names = decision.verdict === "approve" ? approvals.map(({ user }) => user) : [];
+  if (names.length < 2) return decision.user;
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** With what they said: "grace: not on a Friday", "olga (looks right) and otto". */
+function deciders(row) {
+  const { decision, approvals = [] } = row;
+  if (decision.verdict === "approve" && approvals.length > 1) {
+    const said = approvals.map(({ user, comment }) => ({ user: comment ? `${user} (${comment})` : user }));
+    return decidersInWords({ decision, approvals: said });
+  }
+  return decision.user + (decision.comment ? `: ${decision.comment}` : "");
+}
+
 /** What came of it and by whom: "denied by grace: not on a Friday". */
 export function endInWords(row) {
   const { decision } = row;
-  const person = decision ? `${decision.verdict === "approve" ? "approved" : "denied"} by ${decision.user}` : "";
-  const comment = decision?.comment ? `: ${decision.comment}` : "";
   const by = row.resolved_by && !row.resolved_by.startsWith("user:") ? row.resolved_by : "";
-  const told = person ? person + comment : by;
+  const told = decision ? `${decision.verdict === "approve" ? "approved" : "denied"} by ${deciders(row)}` : by;
   if (!row.message || row.message.includes(told)) return row.message || told;
   return told ? `${told}; ${row.message}` : row.message;
 }
@@ -30,8 +45,8 @@ export function isApplied({ decision, pending }) {
 export function sentInWords(row) {
   const { decision } = row;
   if (!decision) return "sent";
-  if (isApplied(row)) return `approved by ${decision.user}`;
-  return `${decision.verdict === "approve" ? "approval" : "denial"} by ${decision.user} sent`;
+  if (isApplied(row)) return `approved by ${decidersInWords(row)}`;
+  return `${decision.verdict === "approve" ? "approval" : "denial"} by ${decidersInWords(row)} sent`;
 }
 
 /** What becomes of the pod when its time is over and nothing else has happened. */

@@ -16,6 +16,7 @@ from dashboard.permits import Target
 from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.permits_models import Decision, GangApproval
 from dashboard.recording import BatchWriter
+from dashboard.rest import shapes
 from dashboard.told import Batch, DecisionApplied, Told
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.plugins.manual_approval import ManualApproval
@@ -66,6 +67,13 @@ def test_two_people_have_to_approve(
     second = say(second_operator, "approve", row)
     assert (second.code, row.state) == ("accepted", "sent")
     assert second.approved_by == ("olga", "otto")
+    # All whose word counted are named afterwards, to people and to pipelines.
+    late = say(operator, "deny", row)
+    assert late.message.startswith("Already approved by olga and otto at ")
+    assert [given["user"] for given in shapes.waiting_pod(row, run)["approvals"]] == [
+        "olga",
+        "otto",
+    ]
     assert [d.username for d in Decision.objects.all()] == ["olga", "otto"]
 
 

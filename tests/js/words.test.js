@@ -111,6 +111,17 @@ test("an end names who, and the comment", () => {
   equal(sentInWords(waitingRow(1, { decision: { verdict: "approve", user: "ada" }, pending: [{ plugin: "Coscheduling" }] })), "approved by ada");
 });
 
+test("where several had to approve, all of them are named", () => {
+  const decision = { verdict: "approve", user: "otto", comment: "" };
+  const approvals = [{ user: "olga", comment: "looks right" }, { user: "otto", comment: "" }];
+  equal(endInWords(waitingRow(1, { decision, approvals, state: "allowed", resolved_by: "user:otto" })), "approved by olga (looks right) and otto");
+  equal(sentInWords(waitingRow(1, { decision, approvals })), "approval by olga and otto sent");
+  const three = [...approvals, { user: "ada", comment: "" }];
+  equal(sentInWords(waitingRow(1, { decision, approvals: three, pending: [{ plugin: "Coscheduling" }] })), "approved by olga, otto and ada");
+  const denied = { verdict: "deny", user: "grace", comment: "no" };
+  equal(endInWords(waitingRow(1, { decision: denied, approvals, resolved_by: "user:grace" })), "denied by grace: no");
+});
+
 test("a lost race is told in the server's words", () => {
   const lost = { id: 1, ok: false, message: "Too late: the pod has timed out." };
   same(resultInWords([lost], "deny"), { done: 0, text: "Too late: the pod has timed out." });
