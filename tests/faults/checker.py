@@ -37,6 +37,8 @@ RULES: Final = {
 SOON: Final = 2.0
 #: Two readings of one clock may differ by so much when they went through a database.
 EPSILON: Final = 1e-3
+#: What a row says whose pod lost its node otherwise than by the node's end.
+NO_LONGER_FITS: Final = "no longer fits"
 APPROVAL: Final = "kubesched.io/approval"
 OPEN: Final = ("waiting", "sent")
 
@@ -489,7 +491,7 @@ def _is_excused(facts: Facts, group: Group, members: Iterable[Pod], first: float
     if group.deleted_at is not None:
         return True
     waits = [wait for wait in facts.waits if wait["gang_uid"] == group.uid]
-    broken = [wait for wait in waits if wait["state"] == "broken" and wait["message"]]
+    broken = [wait for wait in waits if _lost_its_node(facts, wait, first)]
     if broken:
         until = max(wait["resolved_at"] for wait in broken)
         return not any(_is_open(wait) and wait["since"] < until - EPSILON for wait in waits)
@@ -503,6 +505,19 @@ def _is_excused(facts: Facts, group: Group, members: Iterable[Pod], first: float
     ]
     bound = [pod for pod in members if pod.bound]
     return bool(gone) and len(bound) + len(gone) >= group.least_after(first)
+
+
+def _lost_its_node(facts: Facts, wait: Row, first: float) -> bool:
+    """It broke, and says why, after the gang was let go: its node was deleted since its wait began,
+    or its binding failed and the node was no longer its."""
+    if wait["state"] != "broken" or not wait["message"]:
+        return False
+    if wait["resolved_at"] < first - EPSILON:
+        return False
+    if NO_LONGER_FITS in wait["message"]:
+        return True
+    gone = facts.nodes_deleted.get(wait["node"], ())
+    return any(wait["since"] - EPSILON <= at <= wait["resolved_at"] + EPSILON for at in gone)
 
 
 def _waits_for_nothing(facts: Facts, terms: Terms) -> Iterator[str]:

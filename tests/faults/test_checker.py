@@ -60,6 +60,9 @@ class Hand:
     def delete(self, uid: str, at: float) -> None:
         self.write(at, "delete", "Pod", self._pods[uid]["metadata"]["name"], uid, self._pods[uid])
 
+    def delete_node(self, name: str, at: float) -> None:
+        self.write(at, "delete", "Node", name, f"uid-{name}", {"metadata": {"name": name}})
+
     def group(self, name: str, members: int, at: float = 0.0, verb: str = "create") -> None:
         obj = {"apiVersion": GROUP_API, "metadata": {"name": name}, "spec": {"minMember": members}}
         self.write(at, verb, "PodGroup", name, f"uid-{name}", obj)
@@ -165,6 +168,8 @@ def a_whole_gang(hand: Hand) -> None:
 def a_broken_gang(hand: Hand) -> None:
     _, second = hand.gang(True, False)
     second.state, second.message = "broken", "node n2 was deleted before default/g-1 was bound"
+    second.node = "n2"
+    hand.delete_node("n2", at=1.9)
     second.save()
 
 
@@ -336,6 +341,19 @@ def half_a_gang(hand: Hand) -> None:
     WaitingPod.objects.filter(name="g-1").update(state="rejected", message="denied")
 
 
+def half_a_gang_of_which_a_wait_broke_before(hand: Hand) -> None:
+    half_a_gang(hand)
+    uid = WaitingPod.objects.get(name="g-1").uid
+    hand.wait(
+        uid, "broken", since=-9.0, deadline=1.0, resolved_at=-8.0, message="node n1 was deleted"
+    )
+
+
+def half_a_gang_that_broke_although_no_node_went(hand: Hand) -> None:
+    hand.gang(True, False)
+    WaitingPod.objects.filter(name="g-1").update(state="broken", message="node n1 was deleted")
+
+
 def half_a_gang_that_is_broken_without_a_word(hand: Hand) -> None:
     hand.gang(True, False)
     WaitingPod.objects.filter(name="g-1").update(state="broken")
@@ -343,7 +361,8 @@ def half_a_gang_that_is_broken_without_a_word(hand: Hand) -> None:
 
 def a_broken_gang_that_still_holds_a_node(hand: Hand) -> None:
     hand.gang(True, False, False)
-    WaitingPod.objects.filter(name="g-1").update(state="broken", message="node n2 was deleted")
+    hand.delete_node("n1", at=1.9)
+    WaitingPod.objects.filter(name="g-1").update(state="broken", message="node n1 was deleted")
     WaitingPod.objects.filter(name="g-2").update(state="waiting", deadline=NOW + 200)
 
 
@@ -390,7 +409,8 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
     "deadline moved": [a_restart_that_gave_more_time],
     "gang partly bound": [
         half_a_gang, half_a_gang_that_is_broken_without_a_word,
-        a_broken_gang_that_still_holds_a_node,
+        a_broken_gang_that_still_holds_a_node, half_a_gang_of_which_a_wait_broke_before,
+        half_a_gang_that_broke_although_no_node_went,
     ],
     "waits for nothing": [a_wait_whose_pod_is_gone, a_wait_whose_pod_is_bound],
     "no reason": [an_end_without_a_reason],
