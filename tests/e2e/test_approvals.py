@@ -168,7 +168,7 @@ def test_two_people_have_to_approve_and_neither_may_be_the_requester(
     dialog.get_by_role("button", name="Approve", exact=True).click()
     for page in (olga, grace):
         expect(ended(page, "both-0")).to_contain_text("allowed")
-        expect(ended(page, "both-1")).to_contain_text("approved by grace")
+        expect(ended(page, "both-1")).to_contain_text("approved by olga and grace")
     until(lambda: len(bound(sandbox, "both-")) == 2, "the gang is bound")
     assert bound(sandbox, "pair") == []
     words = product.rows(

@@ -290,7 +290,7 @@ def _bound_without_approval(facts: Facts, terms: Terms) -> Iterator[str]:
                 yield f"{pod.key} ({pod.uid[:8]}) asks for approval and was bound unasked"
             continue
         unknown = pod.deleted_at is not None and waits[-1]["state"] == "removed"
-        if not unknown and not any(wait["state"] == "allowed" for wait in waits):
+        if not unknown and not any(_let_it_go(facts, wait, pod) for wait in waits):
             states = [wait["state"] for wait in waits]
             yield f"{pod.key} ({pod.uid[:8]}) was bound; its waits ended as {states}"
             continue
@@ -298,8 +298,23 @@ def _bound_without_approval(facts: Facts, terms: Terms) -> Iterator[str]:
             yield f"{pod.key} ({pod.uid[:8]}) was bound; {_name(waits[-1])} has too few approvals"
 
 
+def _let_it_go(facts: Facts, wait: Row, pod: Pod) -> bool:
+    """The wait ended as allowed; or it had its approvals when the pod was bound to its node, and
+    its gang broke afterwards, before that could be said."""
+    if wait["state"] == "allowed":
+        return True
+    if wait["state"] != "broken":
+        return False
+    return any(
+        wait["since"] <= at <= wait["resolved_at"] + EPSILON
+        and node == wait["node"]
+        and _enough(facts, wait, at + EPSILON)
+        for at, node in pod.binds
+    )
+
+
 def _was_let_go_rightly(facts: Facts, wait: Row, terms: Terms) -> bool:
-    if wait["state"] not in ("allowed", "removed"):
+    if wait["state"] not in ("allowed", "removed", "broken"):
         return False
     ended, deadline = wait["resolved_at"], wait["deadline"]
     if wait["pod_group"] and terms.timeouts:
@@ -361,7 +376,8 @@ def _without_effect(facts: Facts, wait: Row, words: Sequence[Row], terms: Terms)
     if wait["state"] == "timed_out" and wait["resolved_by"] == "ManualApproval":
         if denials and denials[0]["at"] < deadline:
             yield f"{_name(wait)} timed out, though {denials[0]['username']} denied it in time"
-        if all(_enough(facts, other, deadline - EPSILON) for other in _asked_with(facts, wait)):
+        end = _end_by_time(facts, wait)
+        if all(_enough(facts, other, end - EPSILON) for other in _asked_with(facts, wait)):
             yield f"{_name(wait)} timed out, though it was approved in time"
     if _is_open(wait) and words:
         yield from _no_effect_yet(facts, wait, words, terms)
@@ -419,6 +435,18 @@ def _late_word(facts: Facts, terms: Terms) -> Iterator[str]:
                 yield f"{_name(wait)}: {word['username']}'s {word['verdict']} came {late}"
 
 
+def _end_by_time(facts: Facts, wait: Row) -> float:
+    """When time ends a wait: at its deadline, or at that of the member of its gang whose time was
+    over first and ended the wait of all (docs/approvals.md)."""
+    ended = wait["resolved_at"]
+    over = [
+        float(other["deadline"])
+        for other in _asked_with(facts, wait)
+        if other["state"] == "timed_out" and other["resolved_at"] == ended
+    ]
+    return min([float(wait["deadline"]), *over])
+
+
 def _deadline_not_applied(facts: Facts, terms: Terms) -> Iterator[str]:
     for wait in facts.waits:
         deadline, ended = wait["deadline"], wait["resolved_at"]
@@ -426,7 +454,7 @@ def _deadline_not_applied(facts: Facts, terms: Terms) -> Iterator[str]:
         if wait["state"] == "timed_out":
             if ended is None or ended > due + EPSILON:
                 yield f"{_name(wait)} timed out {ended} s, due {due}"
-            elif ended < deadline - EPSILON:
+            elif ended < _end_by_time(facts, wait) - EPSILON:
                 yield f"{_name(wait)} timed out {deadline - ended:.3f} s too early"
         elif (
             wait["state"] == "waiting" and terms.ended_at > due and not _waits_for_gang(facts, wait)
