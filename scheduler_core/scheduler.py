@@ -480,10 +480,14 @@ class Scheduler:
         if info is None:
             return False
         if self._groups is not None and self._groups.takes(info.pod):
-            for cycle in self._groups.run(info, self._sequence):
+            cycles = self._groups.run(info, self._sequence)
+            for cycle in cycles:
                 self._record(cycle)
         else:
-            self._schedule(info, self.waiting_room.carried(info.pod.uid))
+            alone = self._schedule(info, self.waiting_room.carried(info.pod.uid))
+            cycles = [alone] if alone is not None else []
+        for cycle in cycles:
+            self.waiting_room.tried_again(cycle)
         return True
 
     def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:

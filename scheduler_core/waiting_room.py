@@ -21,6 +21,7 @@ from scheduler_core.plugins.manual_approval.plugin import TERMS
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock
 from scheduler_core.records import (
+    Outcome,
     PermitDecision,
     Verdict,
     WaitingPodRecord,
@@ -147,9 +148,26 @@ class WaitingRoom:
         record = self._carried.pop(cycle.pod.uid, None)
         if record is None or record.node == cycle.node_name:
             return record
-        text = f"its binding failed, and the pod no longer fits on {record.node}"
-        self._resolve(record, WaitOutcome.BROKEN, text)
+        self._lose_node(record, cycle)
         return None
+
+    def tried_again(self, cycle: PodCycle) -> None:
+        """A scheduling cycle is over. A pod that was let go, and whose binding failed, has its node
+        again, or it has lost it: then its gang is broken, and asked anew as a whole."""
+        record = self._carried.get(cycle.pod.uid)
+        if record is None or cycle.outcome is Outcome.SKIPPED:
+            return
+        if cycle.outcome is Outcome.SCHEDULED and cycle.node_name == record.node:
+            return
+        del self._carried[cycle.pod.uid]
+        self._lose_node(record, cycle)
+
+    def _lose_node(self, record: WaitingPodRecord, cycle: PodCycle) -> None:
+        text = f"its binding failed, and the pod no longer fits on {record.node}"
+        text += f": {cycle.message}" if cycle.message else ""
+        self._resolve(record, WaitOutcome.BROKEN, text)
+        gang = self.directory.gang_of(cycle.pod)
+        self._break_gang(gang, record.gang_uid, f"{record.pod.key} of its gang: {text}")
 
     def binding_finished(self, cycle: PodCycle, status: Status) -> None:
         """A binding cycle is over. An approval outlives one that failed, unless the node is gone:
