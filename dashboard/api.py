@@ -37,7 +37,7 @@ from dashboard.api_request import (
     require,
     text_param,
 )
-from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle, WaitingPod
+from dashboard.models import CycleMatrix, SchedulerRun, SchedulingCycle
 from dashboard.observe.api import observe
 
 MAX_COMMENT: Final = 1000
@@ -167,10 +167,7 @@ def decide(request: HttpRequest, run_id: int) -> HttpResponse:
     try:
         answers = permits.decide(request.user, str(verdict), target, comment=comment.strip())
     except permits.UnknownWaitingPod as error:
-        ended = _ended_wait(target)
-        if ended is None:
-            raise ApiError(404, str(error)) from None
-        answers = permits.decide(request.user, str(verdict), ended, comment=comment.strip())
+        raise ApiError(404, str(error)) from None
     except permits.AmbiguousGang as error:
         raise ApiError(409, str(error)) from None
     results = [answer.as_json() for answer in answers]
@@ -179,15 +176,6 @@ def decide(request: HttpRequest, run_id: int) -> HttpResponse:
     forbidden = all(answer.code is permits.Code.FORBIDDEN for answer in answers)
     words = answers[0].message if len(answers) == 1 else "None of these pods could be decided."
     raise ApiError(403 if forbidden else 409, words, results=results)
-
-
-def _ended_wait(target: permits.Target) -> permits.Target | None:
-    """Of a gang of which nothing waits any more, the latest wait: it says how it ended."""
-    rows = WaitingPod.objects.filter(run=target.run_id, pod_group=target.gang).exclude(pod_group="")
-    if target.gang_uid is not None:
-        rows = rows.filter(gang_uid=target.gang_uid)
-    row = rows.exclude(state__in=WaitingPod.OPEN).order_by("-pk").first()
-    return permits.Target.rows(target.run_id, [row.pk]) if row is not None else None
 
 
 @api_view("GET")
