@@ -36,7 +36,7 @@ class ObservingCarriage:
         self._shown_config = without_secrets(self.config.completed())
         self.scheduler = ObservingScheduler(
             self.config,
-            around.host.cluster.as_actor("observer"),
+            around.host.cluster,  # it only reads: ObservingScheduler refuses every write
             clock=around.clock,
             observers=[around.recorder, around.carried.metrics],
             first_sequence=first_sequence,
