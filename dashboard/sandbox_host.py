@@ -19,18 +19,14 @@ from dashboard.lease_keeper import LeaseKeeper
 from dashboard.models import Sandbox, SchedulerRun
 from dashboard.sandbox_api import lifecycle as sandbox_api
 from dashboard.sandbox_journal import DatabaseJournal
+from dashboard.sandbox_parts import make_controllers
 from dashboard.workload_specs import InvalidWorkload, make_workload
 from scheduler_core.clock import RealClock
-from scheduler_core.cluster.controllers import CONTROLLERS, ControllerManager
 from scheduler_core.cluster.driver import Driver
-from scheduler_core.cluster.ephemeral_claims import EphemeralClaimController
 from scheduler_core.cluster.errors import unavailable
-from scheduler_core.cluster.kubelet import SandboxKubelet
-from scheduler_core.cluster.pod_group_status import PodGroupController
 from scheduler_core.cluster.remote import SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import AS_FAST_AS_POSSIBLE, ScaledClock
-from scheduler_core.cluster.volume_controller import VolumeController
 from scheduler_core.ports import ApiError
 from scheduler_core.workloads.base import WorkloadRunner
 
@@ -114,17 +110,8 @@ class SandboxHost:
         stack: ExitStack,
     ) -> None:
         driver = Driver(clock, may_jump=entry.is_quiet)
-        controllers = [
-            make(cluster, wake=driver.wake)
-            for make in (
-                SandboxKubelet,
-                PodGroupController,
-                EphemeralClaimController,
-                VolumeController,
-                partial(ControllerManager, make=CONTROLLERS),
-            )
-        ]
-        parts: list[Any] = [*controllers]
+        controllers = make_controllers(cluster, driver.wake)
+        parts = list(controllers)
         row = self._sandbox
         workload = make_workload(self._id, row.workload, row.workload_state)
         if workload is not None:

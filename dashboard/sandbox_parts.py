@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from scheduler_core.clock import RealClock
 from scheduler_core.cluster.controllers import CONTROLLERS, ControllerManager
@@ -14,19 +15,24 @@ from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.sandbox_clock import ScaledClock
 from scheduler_core.cluster.volume_controller import VolumeController
 
-__all__ = ["start_controllers"]
+__all__ = ["make_controllers", "start_controllers"]
 
-#: each is made with (cluster, wake=...) and has tick, next_deadline and stop
-_PARTS = (SandboxKubelet, PodGroupController, EphemeralClaimController, VolumeController)
+
+def make_controllers(cluster: SandboxCluster, wake: Callable[[], None]) -> list[Any]:
+    """All of them; each has tick, next_deadline and stop, and calls ``wake`` when there is work."""
+    return [
+        SandboxKubelet(cluster, wake=wake),
+        PodGroupController(cluster, wake=wake),
+        EphemeralClaimController(cluster, wake=wake),
+        VolumeController(cluster, wake=wake),
+        ControllerManager(cluster, CONTROLLERS, wake=wake),
+    ]
 
 
 def start_controllers(cluster: SandboxCluster) -> Callable[[], None]:
     """Start them in real time; returns what stops them."""
     driver = Driver(ScaledClock(RealClock(), 1.0, None), may_jump=lambda: False)
-    parts = [
-        ControllerManager(cluster, CONTROLLERS, wake=driver.wake),
-        *(make(cluster, wake=driver.wake) for make in _PARTS),
-    ]
+    parts = make_controllers(cluster, driver.wake)
     driver.start(parts)
 
     def stop() -> None:

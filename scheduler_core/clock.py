@@ -6,31 +6,22 @@ import time
 
 
 class RealClock:
-    """Time of day and the process's monotonic counter."""
+    """The time of day."""
 
     def now(self) -> float:
         return time.time()
-
-    def perf(self) -> float:
-        return time.perf_counter()
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
 
 class VirtualClock:
-    """A clock for tests and replays: time passes only through ``advance`` and ``set``.
-
-    ``perf`` is the same virtual time, so durations are exact and repeatable.
-    """
+    """A clock for tests and replays: time passes only through ``advance`` and ``set``."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = float(start)
 
     def now(self) -> float:
-        return self._now
-
-    def perf(self) -> float:
         return self._now
 
     def sleep(self, seconds: float) -> None:
