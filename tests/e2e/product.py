@@ -112,7 +112,7 @@ class Product:
         return self._people[-1]
 
     def person(self, name: str) -> Person:
-        """admin or viewer, logged in."""
+        """admin, approver or viewer, logged in."""
         return self.anonymous().log_in(name, self.passwords[name])
 
     def add_people(self, *names: str, permission: str) -> None:

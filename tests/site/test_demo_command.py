@@ -49,8 +49,8 @@ def test_one_url_opens_logged_in(demo_stack: Demo) -> None:
     assert "/login/" not in address
 
 
-def test_both_users_are_shown_with_their_passwords(demo_stack: Demo) -> None:
-    assert set(demo_stack.passwords) == {"admin", "viewer"}
+def test_every_user_is_shown_with_a_password(demo_stack: Demo) -> None:
+    assert set(demo_stack.passwords) == {"admin", "approver", "viewer"}
 
 
 def test_everything_runs_in_processes_of_its_own(demo_stack: Demo) -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from dashboard import demo_login
-from dashboard.demo_users import ADMIN, VIEWER, ensure_users
+from dashboard.demo_users import ADMIN, APPROVER, VIEWER, ensure_users
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.site.urls")]
 
@@ -79,9 +79,13 @@ def test_the_first_users_and_what_they_may() -> None:
     passwords = ensure_users()
 
     admin, viewer = User.objects.get(username=ADMIN), User.objects.get(username=VIEWER)
-    assert set(passwords) == {ADMIN, VIEWER}
+    assert set(passwords) == {ADMIN, APPROVER, VIEWER}
     assert admin.check_password(passwords[ADMIN])
     assert admin.has_perm("dashboard.decide_waitingpod")
+    approver = User.objects.get(username=APPROVER)
+    assert approver.check_password(passwords[APPROVER])
+    assert approver.get_all_permissions() == {"dashboard.decide_waitingpod"}
+    assert not approver.is_staff
     assert viewer.check_password(passwords[VIEWER])
     assert not viewer.get_all_permissions()
 

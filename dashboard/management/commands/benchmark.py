@@ -144,7 +144,13 @@ def _add_pipeline(group: Any) -> None:
         "--run-seconds", type=number(1), metavar="S", help="how long a pod runs on average (10)"
     )
     group.add_argument("--pages", type=number(0), metavar="P", help="open pages (20)")
-    group.add_argument("--seconds", type=number(1), metavar="S", help="measured (60)")
+    group.add_argument(
+        "--seconds",
+        type=number(1),
+        metavar="S",
+        help="how long decisions are counted (60); start, the five seconds before, and writing down "
+        "what is left when the run is paused come on top, and are not in the rate",
+    )
     group.add_argument("--database", metavar="URL", help="an empty database (SQLite in the folder)")
     group.add_argument("--redis", metavar="URL", help="a Redis (the embedded broker)")
 

@@ -147,19 +147,19 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _banner(self, link: str, passwords: dict[str, str], broker: str, folder: Path) -> None:
-        from dashboard.demo_users import ADMIN
+        from dashboard.demo_users import ADMIN, ROLES
 
         self._say("\nKubeSched is ready. Open this address; for one hour it logs you in:")
         self._say(f"\nURL {link}\n\n")
         for name, password in passwords.items():
-            role = "may decide and control" if name == ADMIN else "may only look"
-            self._say(f"USER {name} PASSWORD {password} ({role}; shown only this once)")
-        if not passwords:
+            self._say(f"USER {name} PASSWORD {password} ({ROLES[name]}; shown only this once)")
+        known = [name for name in ROLES if name not in passwords]
+        if known:
             again = f"{sys.executable} manage.py changepassword"
-            self._say(
-                "Users admin and viewer keep their passwords. Forgotten? "
-                f"KUBESCHED_MODE=demo {again} admin"
-            )
+            whose = f"Users {', '.join(known[:-1])} and {known[-1]} keep their passwords."
+            if len(known) == 1:
+                whose = f"User {known[0]} keeps its password."
+            self._say(f"{whose} Forgotten? KUBESCHED_MODE=demo {again} {ADMIN}")
         self._say(f"Broker: {broker}. Data and logs: {folder}.")
         self._say("Ctrl-C stops everything.")
 
