@@ -148,8 +148,8 @@ def _add_pipeline(group: Any) -> None:
         "--seconds",
         type=number(1),
         metavar="S",
-        help="how long decisions are counted (60); start, the five seconds before, and writing down "
-        "what is left when the run is paused come on top, and are not in the rate",
+        help="how long decisions are counted (60); the start, the five seconds before, and writing "
+        "down what is left once the run is paused come on top, and are not in the rate",
     )
     group.add_argument("--database", metavar="URL", help="an empty database (SQLite in the folder)")
     group.add_argument("--redis", metavar="URL", help="a Redis (the embedded broker)")
