@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast
 
 T = TypeVar("T")
 
 
-@runtime_checkable
 class Cloneable(Protocol):
     """State data that needs more than sharing when the CycleState is cloned."""
 
@@ -128,13 +127,17 @@ class CycleState:
     def clone(self) -> CycleState:
         """A copy whose cloneable values are cloned too (preemption's dry run, two-pass filter)."""
         twin = CycleState()
-        twin._data = {
-            key: value.clone() if isinstance(value, Cloneable) else value
-            for key, value in self._data.items()
-        }
+        twin._data = {key: _cloned(value) for key, value in self._data.items()}
         twin.skip_filter_plugins = self.skip_filter_plugins
         twin.skip_score_plugins = self.skip_score_plugins
         twin.pods_to_activate = self.pods_to_activate
         twin.pod_group_cycle = self.pod_group_cycle
         twin.timings = self.timings
         return twin
+
+
+def _cloned(value: Any) -> Any:
+    """A clone of a `Cloneable`. Asked for by its method: `isinstance` with a protocol walks over
+    the classes anew each time, and was a third of a preemption."""
+    clone = getattr(value, "clone", None)
+    return value if clone is None else clone()

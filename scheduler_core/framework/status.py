@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 
 class Code(enum.IntEnum):
@@ -76,7 +76,7 @@ class Status:
         """The same status with ``plugin`` set, unless a plugin is named already."""
         if self.plugin or self.code is Code.SUCCESS:
             return self
-        return replace(self, plugin=name)
+        return Status(self.code, self.reasons, name, self.error)
 
     def as_dict(self) -> dict[str, object]:
         """``{code, plugin, reasons}`` as in the recorded vectors."""

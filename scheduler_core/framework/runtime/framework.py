@@ -129,6 +129,8 @@ class Framework:
         self.pre_enqueue_plugins = self._at(plugins, "preEnqueue", PreEnqueuePlugin)
         self.queue_sort_plugins = self._at(plugins, "queueSort", QueueSortPlugin)
         self.pre_filter_plugins = self._at(plugins, "preFilter", PreFilterPlugin)
+        #: Those that may want to hear of pods added and removed in thought; preemption asks often.
+        self._tracking_plugins = tuple(filter(_has_extensions, self.pre_filter_plugins))
         self.filter_plugins = self._at(plugins, "filter", FilterPlugin)
         self.post_filter_plugins = self._at(plugins, "postFilter", PostFilterPlugin)
         self.pre_score_plugins = self._at(plugins, "preScore", PreScorePlugin)
@@ -347,18 +349,22 @@ class Framework:
         self, state: CycleState, pod: Pod, node_info: NodeInfo
     ) -> Status:
         return filtering.run_filter_with_nominated_pods(
-            self.filter_plugins, self.pre_filter_plugins, self.nominator, state, pod, node_info
+            self.filter_plugins, self._tracking_plugins, self.nominator, state, pod, node_info
         )
 
     def run_pre_filter_extension_add_pod(
         self, state: CycleState, pod: Pod, to_add: Pod, node_info: NodeInfo
     ) -> Status:
-        return filtering.run_add_pod(self.pre_filter_plugins, state, pod, to_add, node_info)
+        return filtering.run_add_pod(self._tracking_plugins, state, pod, to_add, node_info)
 
     def run_pre_filter_extension_remove_pod(
         self, state: CycleState, pod: Pod, to_remove: Pod, node_info: NodeInfo
     ) -> Status:
-        return filtering.run_remove_pod(self.pre_filter_plugins, state, pod, to_remove, node_info)
+        return filtering.run_remove_pod(self._tracking_plugins, state, pod, to_remove, node_info)
+
+
+def _has_extensions(plugin: PreFilterPlugin) -> bool:
+    return type(plugin).pre_filter_extensions is not PreFilterPlugin.pre_filter_extensions
 
 
 def _events(name: str, plugin: Plugin) -> Sequence[ClusterEventWithHint]:
