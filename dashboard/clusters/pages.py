@@ -101,6 +101,7 @@ def _shown(
         "runs": connection.cluster.runs.defer("config", "applied_config").order_by("-pk"),
         "form": form,
         "methods": METHODS,
+        "may_look": services.may_look(connection),
         "may_manage": request.user.has_perm(services.PERMISSION),
     }
     return render(request, "clusters/detail.html", context, status=400 if form.errors else 200)

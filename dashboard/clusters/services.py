@@ -6,6 +6,8 @@ person who knows why is still there.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.exceptions import ValidationError
@@ -17,13 +19,15 @@ from dashboard.clusters.credentials import access_of, columns_of
 from dashboard.clusters.models import ClusterConnection
 from dashboard.models import AuditEntry, Cluster, SchedulerRun, cluster_name_validator
 from dashboard.observe import services as observe
-from scheduler_core.kube.access import Access, AccessError
+from scheduler_core.kube.access import Access, AccessError, InCluster
 from scheduler_core.ports import ApiError
 
 if TYPE_CHECKING:
     from scheduler_core.kube.cluster import KubeCluster
 
 PERMISSION: Final = "dashboard.manage_clusters"
+#: Where a pod with a service account finds its token.
+TOKEN_FILE: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
 
 
 class CannotConnect(Exception):
@@ -86,15 +90,30 @@ def change(user: Any, connection: ClusterConnection, access: Access) -> None:
         audit.write(user, AuditEntry.Verb.CHANGE_CLUSTER, name, detail=_public(columns))
 
 
+def is_the_workers_alone(access: Access) -> bool:
+    """The service account is that of the worker's pod, and this is another pod, which has none: it
+    cannot look at the cluster, and says nothing about it."""
+    is_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+    return isinstance(access, InCluster) and is_pod and not Path(TOKEN_FILE).exists()
+
+
+def may_look(connection: ClusterConnection) -> bool:
+    """Whether this process can look at the cluster."""
+    is_in_cluster = connection.method == ClusterConnection.Method.IN_CLUSTER
+    return not (is_in_cluster and is_the_workers_alone(InCluster()))
+
+
 def look(connection: ClusterConnection) -> str:
     """Whether it can be reached now; why not, or "". Kept on the row."""
+    if not may_look(connection):
+        return "Only the worker's pod can look at it."
     try:
         version = _version(access_of(connection))
         problem = ""
     except (AccessError, CannotConnect) as error:
         version, problem = connection.version, str(error)
     rows = ClusterConnection.objects.filter(pk=connection.pk)
-    rows.update(**{**_seen(version), "problem": problem})
+    rows.update(version=version[:100], problem=problem, checked_at=timezone.now())
     return problem
 
 
@@ -113,6 +132,8 @@ def _check_name(name: str) -> None:
 
 
 def _looked_at(access: Access) -> tuple[dict[str, Any], str]:
+    if is_the_workers_alone(access):
+        return columns_of(access), ""
     try:
         return columns_of(access), _version(access)
     except AccessError as error:
@@ -155,7 +176,9 @@ def words(server: str, error: ApiError) -> str:
 
 
 def _seen(version: str) -> dict[str, Any]:
-    return {"version": version[:100], "problem": "", "checked_at": timezone.now()}
+    """``version``: "" where nobody has looked."""
+    looked = timezone.now() if version else None
+    return {"version": version[:100], "problem": "", "checked_at": looked}
 
 
 def _changed(user: Any) -> dict[str, Any]:

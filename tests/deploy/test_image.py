@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from dashboard.observe.services import CONFIGS
+from dashboard.sandboxes import DEFAULT_CONFIG
 from kubesched_site.environment import MODES
 from tests.deploy.manifests import DEPLOY
 
@@ -43,6 +45,13 @@ def test_what_is_copied_is_there_and_not_ignored() -> None:
         for source in sources:
             assert (ROOT / source).exists(), source
             assert source in kept, source
+
+
+@pytest.mark.parametrize("name", [*CONFIGS.values(), DEFAULT_CONFIG])
+def test_what_a_new_run_begins_with_is_copied(name: str) -> None:
+    copied = {source for line in instructions("COPY") for source in line.split()}
+    assert (ROOT / name).is_file()
+    assert name.partition("/")[0] in copied
 
 
 def test_it_runs_as_nobody_and_from_locked_packages() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dashboard.models import SchedulerRun
+from dashboard.observe.services import default_config
 from dashboard.sandbox_api.serving import ApiThread, OneSandbox, Sandbox, token_hash
 from scheduler_core.api import NATIVE_POD_GROUP
 from scheduler_core.clock import RealClock
@@ -18,7 +20,7 @@ from scheduler_core.cluster.api.server import ApiServer
 from scheduler_core.cluster.kubelet import SandboxKubelet
 from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.cluster.volume_controller import VolumeController
-from scheduler_core.config import configuration_from
+from scheduler_core.config import configuration_from, load_configuration
 from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.kube.access import Token
 from scheduler_core.kube.cluster import KubeCluster
@@ -143,12 +145,26 @@ def allowed(role: str) -> set[Need]:
     }
 
 
+def lease() -> tuple[str, str]:
+    """Name and namespace, of the configuration that a new run begins with."""
+    config = load_configuration(default_config(SchedulerRun.Mode.SCHEDULE), in_tree_registry())
+    election = config.leader_election
+    return election.resource_name, election.resource_namespace
+
+
+def test_the_lease_of_a_new_run_may_be_written() -> None:
+    name, namespace = lease()
+    (role,) = [o for o in objects("schedule") if o["kind"] == "Role"]
+    (binding,) = [o for o in objects("schedule") if o["kind"] == "RoleBinding"]
+    assert {role["metadata"]["namespace"], binding["metadata"]["namespace"]} == {namespace}
+    named = [rule for rule in role["rules"] if rule["verbs"] != ["create"]]
+    assert [rule["resourceNames"] for rule in named] == [[name]]
+
+
 def test_schedule_may_do_what_scheduling_does(stack: ExitStack) -> None:
     world = World(stack)
-    world.create("Namespace", {"metadata": {"name": "kubesched"}})
-    elector = world.cluster.elect(
-        LeaseSettings("kubesched", "kubesched", 3.0, 2.0, 0.2), "worker-1"
-    )
+    name, namespace = lease()
+    elector = world.cluster.elect(LeaseSettings(name, namespace, 3.0, 2.0, 0.2), "worker-1")
     elector.start()
     stack.callback(elector.stop)
     world.until(lambda: elector.leads, "the lease is ours")

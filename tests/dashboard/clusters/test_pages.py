@@ -122,6 +122,20 @@ def test_what_is_refused_says_why_and_keeps_nothing(
     assert not AuditEntry.objects.exists()
 
 
+def test_a_web_pod_without_the_service_account_leaves_the_look_to_the_worker(
+    as_keeper: Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    answer = add(as_keeper, form(served, method="in_cluster"))
+    assert answer.status_code == 302
+    connection = ClusterConnection.objects.get()
+    assert (connection.method, connection.version, connection.problem) == ("in_cluster", "", "")
+    page = as_keeper.get(f"/clusters/{connection.pk}/").content.decode()
+    assert "Only the worker’s pod has this service account" in page
+    assert "Check now" not in page
+
+
 def test_a_kubeconfig_runs_no_program_of_the_server(as_keeper: Client, served: Served) -> None:
     text = served.kubeconfig(exec={"command": "touch", "args": ["/tmp/kubesched-was-here"]})
     answer = add(as_keeper, form(served, kubeconfig=text))
