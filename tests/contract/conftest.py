@@ -1,6 +1,7 @@
 """Every adapter of the Cluster port, one after another; or, with KUBESCHED_TEST_KUBECONFIG naming a
-kubeconfig, KubeCluster against that server alone. It must be one to play with: pods, nodes, events,
-priority classes and the namespace "team" are deleted before and after each test."""
+kubeconfig, KubeCluster against that server alone. Whatever else is on it stays as it is: the suite
+makes namespaces, nodes and priority classes with names of its own (`apart.py`), and takes them away
+again. A scheduler that places pods of `default-scheduler` must not run there."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from scheduler_core.kube.access import Token
 from scheduler_core.kube.cluster import KubeCluster
 from scheduler_core.kube.connect import connect
 from scheduler_core.ports import Cluster
-from tests.contract.real import has_controllers, open_real_cluster
+from tests.contract.real import RealServer
 from tests.contract.support import TestClock, WaitingClock
 
 TOKEN = "let-me-in"
@@ -47,18 +48,31 @@ def has_others() -> bool:
     return bool(KUBECONFIG)
 
 
+@pytest.fixture(scope="session")
+def real_server() -> Iterator[RealServer | None]:
+    server = RealServer(KUBECONFIG) if KUBECONFIG else None
+    yield server
+    if server is not None:
+        server.close()
+
+
 @pytest.fixture
-def namespace_controller(cluster: Cluster) -> None:
+def namespace_controller(real_server: RealServer | None) -> None:
     """What empties namespaces: in a sandbox itself, else kube-controller-manager."""
-    if KUBECONFIG and not has_controllers(cluster):
+    if real_server is not None and not real_server.has_controllers:
         pytest.skip("this server runs without kube-controller-manager, which empties namespaces")
 
 
 @pytest.fixture(params=ADAPTERS)
-def cluster(request: pytest.FixtureRequest, clock: TestClock, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(
+    request: pytest.FixtureRequest,
+    clock: TestClock,
+    tmp_path: Path,
+    real_server: RealServer | None,
+) -> Iterator[Cluster]:
     with ExitStack() as stack:
-        if request.param == "real":
-            yield stack.enter_context(open_real_cluster(KUBECONFIG, clock))
+        if real_server is not None:
+            yield stack.enter_context(real_server.corner(clock))
         elif request.param == "kube":
             yield stack.enter_context(_kube(stack, clock))
         else:
