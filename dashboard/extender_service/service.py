@@ -19,7 +19,7 @@ from dashboard.metrics import carried
 from dashboard.metrics.carried import CarriedRun
 from dashboard.rest.models import ApiToken
 from dashboard.worker_http.access import Denied, token_of, who_asks
-from dashboard.worker_http.messages import JSON, Answer, Request, problem
+from dashboard.worker_http.messages import JSON, Answer, BadBody, Request, problem
 from scheduler_core.extender_service import (
     BindingArgs,
     GivenNodes,
@@ -39,8 +39,9 @@ AnyScheduler = Scheduler | ObservingScheduler
 log = logging.getLogger(__name__)
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
-#: Seconds in which the scheduler has to turn to a question. A kube-scheduler waits 5 by default.
-PATIENCE: Final = 10.0
+#: Seconds in which the scheduler has to turn to a question: less than the 5 that a kube-scheduler
+#: waits by default, so that it reads the reason.
+PATIENCE: Final = 4.0
 _PARTS: Final = 3
 _REQUESTS: Final = "kubesched_extender_requests_total"
 _SECONDS: Final = "kubesched_extender_request_duration_seconds"
@@ -53,7 +54,13 @@ _given: WeakKeyDictionary[AnyScheduler, GivenNodes] = WeakKeyDictionary()
 
 
 class _Fault(Exception):
-    """What the caller reads in place of a decision."""
+    """What the caller reads in place of a decision; ``status`` where the verb's answer has no field
+    for an error."""
+
+    def __init__(self, text: str, status: int = 400, result: str = "error") -> None:
+        super().__init__(text)
+        self.status = status
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,57 +73,89 @@ class _Call:
 
 
 def answer(request: Request, parts: list[str]) -> Answer:
-    """``parts``: run, profile and verb of the path."""
-    found = _find(parts)
-    if isinstance(found, Answer):
-        return found
-    run, scheduler, profile, verb = found
+    """``parts``: run, profile and verb of the path.
+
+    A caller without a token that is known gets 401. Whatever else is wrong stands in the verb's own
+    answer where that has a field for it: kube-scheduler shows people that text, and of any other
+    status no more than the address, with the token in it.
+    """
+    if len(parts) != _PARTS or parts[2] not in VERBS:
+        verbs = ", ".join(VERBS)
+        return problem(404, f"An extender's address is /extender/RUN/PROFILE/VERB, VERB: {verbs}.")
     if request.method != "POST":
         return problem(405, "Extenders are asked by POST.", Allow="POST")
-    user = None
+    began, verb = perf_counter(), parts[2]
+    run = _carried(parts[0])
+    status, result, document = 200, "ok", None
     try:
-        if not request.trusted:
-            token = token_of(request.headers)
-            scope = ApiToken.Scope.EXTEND
-            user = who_asks(token, request.address, scope, fresh=verb == "bind")
+        user = _user(request, verb)
+        document = _ANSWERS[verb](_call(request, run, parts, user))
+        if isinstance(document, dict) and document.get("Error"):
+            result = "error"
     except Denied as error:
-        with _counting:
-            run.extender.add(_REQUESTS, verb, "refused")
+        _count(run, verb, "refused")
         return Answer(error.status, f"{error}\n".encode(), headers=error.headers)
-    body = request.content()
-    return _timed(verb, lambda: _Call(run, scheduler, profile, _parse(body), user), run)
-
-
-def _find(parts: list[str]) -> tuple[CarriedRun, AnyScheduler, str, str] | Answer:
-    if len(parts) != _PARTS:
-        return problem(404, "An extender's address is /extender/RUN/PROFILE/VERB.")
-    number, profile, verb = parts[0], unquote(parts[1]), parts[2]
-    if verb not in VERBS:
-        return problem(404, f"There is no verb {verb}; there are {', '.join(VERBS)}.")
-    run = carried.find(int(number)) if number.isascii() and number.isdigit() else None
-    if run is None or run.scheduler is None:
-        return problem(404, f"This worker does not carry a run {number}.")
-    if profile not in run.scheduler.profiles:
-        return problem(404, f"Run {number} has no profile {profile}.")
-    return run, run.scheduler, profile, verb
-
-
-def _timed(verb: str, read: Callable[[], _Call], run: CarriedRun) -> Answer:
-    began = perf_counter()
-    try:
-        document, result = _ANSWERS[verb](read()), "ok"
-        status = 200
     except _Fault as fault:
-        document, status, result = _refusal(verb, str(fault)), _STATUS[verb], "error"
-    if isinstance(document, dict) and document.get("Error"):
-        result = "error"
-    text = orjson.dumps(document)
+        result, document = fault.result, _refusal(verb, str(fault))
+        status = 200 if verb in _SAYS_ERRORS else fault.status
+    answered = Answer(status, orjson.dumps(document), JSON)
+    _count(run, verb, result, perf_counter() - began)
+    if result != "ok":
+        log.warning("run %s, extender call %s: %s", parts[0], verb, _why(document))
+    return answered
+
+
+def _user(request: Request, verb: str) -> Any:
+    """Whose token it is; None for a connection that is trusted.
+
+    Raises:
+        Denied: there is no token that is known; _Fault: it may not, or not now.
+    """
+    if request.trusted:
+        return None
+    try:
+        token, scope = token_of(request.headers), ApiToken.Scope.EXTEND
+        return who_asks(token, request.address, scope, fresh=verb == "bind")
+    except Denied as error:
+        if error.status == 401:
+            raise
+        raise _Fault(str(error), error.status, "refused") from None
+
+
+def _call(request: Request, run: CarriedRun | None, parts: list[str], user: Any) -> _Call:
+    number, profile = parts[0], unquote(parts[1])
+    if run is None or run.scheduler is None:
+        raise _Fault(f"this worker does not carry a run {number}", 404)
+    if profile not in run.scheduler.profiles:
+        raise _Fault(f"run {number} has no profile {profile}", 404)
+    return _Call(run, run.scheduler, profile, _document(request), user)
+
+
+def _carried(number: str) -> CarriedRun | None:
+    return carried.find(int(number)) if number.isascii() and number.isdigit() else None
+
+
+def _count(run: CarriedRun | None, verb: str, result: str, seconds: float | None = None) -> None:
+    if run is None:
+        return
     with _counting:
         run.extender.add(_REQUESTS, verb, result)
-        run.extender.histogram(_SECONDS, verb).observe(perf_counter() - began)
-    if result == "error":
-        log.warning("run %s, extender call %s: %s", run.run_id, verb, _why(document))
-    return Answer(status, text, JSON)
+        if seconds is not None:
+            run.extender.histogram(_SECONDS, verb).observe(seconds)
+
+
+def _document(request: Request) -> Any:
+    """The body, read and parsed."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        text = f"the body is encoded as {encoding}, and only plain JSON is read"
+        raise _Fault(f"the request cannot be read: {text}", 415)
+    try:
+        body = request.content()
+    except BadBody as error:
+        text = f"the request cannot be read: {str(error).strip()}"
+        raise _Fault(text, error.answer.status) from None
+    return _parse(body)
 
 
 def _parse(body: bytes) -> Any:
@@ -167,7 +206,7 @@ _ANSWERS: Final[dict[str, Callable[[_Call], Any]]] = {
     "bind": _bind,
 }
 #: prioritize and preempt have no field for an error: a status other than 200 is one.
-_STATUS: Final = {"filter": 200, "bind": 200, "prioritize": 400, "preempt": 400}
+_SAYS_ERRORS: Final = ("filter", "bind")
 
 
 def _read(read: Callable[[object], Any], document: object) -> Any:

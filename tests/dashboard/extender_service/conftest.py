@@ -63,7 +63,8 @@ class ServedRun:
     def raw(self, verb: str, body: bytes, **options: Any) -> tuple[int, Any]:
         """Status and parsed answer."""
         path = f"/extender/{RUN}/{PROFILE}/{verb}"
-        request = Request("POST", path, {}, {}, body, **{"trusted": True, **options})
+        headers = options.pop("headers", {})
+        request = Request("POST", path, {}, headers, body, **{"trusted": True, **options})
         found = answer(request, path.strip("/").split("/")[1:])
         return found.status, json.loads(found.body)
 

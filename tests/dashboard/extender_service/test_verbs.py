@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
@@ -248,6 +249,14 @@ def test_filter_says_what_is_wrong_in_its_error(served: ServedRun, body: bytes, 
     error = document.pop("Error")
     assert text in error
     assert document == NO_FIELDS
+
+
+@pytest.mark.parametrize(("verb", "status"), [("filter", 200), ("prioritize", 415)])
+def test_a_packed_body_is_named(served: ServedRun, verb: str, status: int) -> None:
+    headers = {"content-encoding": "gzip"}
+    found, document = served.raw(verb, gzip.compress(b"{}"), headers=headers)
+    assert found == status
+    assert "the body is encoded as gzip, and only plain JSON is read" in document["Error"]
 
 
 @pytest.mark.parametrize(("body", "text"), BROKEN)
