@@ -7,6 +7,8 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+# They register themselves.
+from dashboard import accounts_admin  # noqa: F401
 from dashboard.models import (
     AuditEntry,
     Cluster,
@@ -16,8 +18,6 @@ from dashboard.models import (
     SchedulingCycle,
     WaitingPod,
 )
-
-# They register themselves.
 from dashboard.rest import admin as rest_admin  # noqa: F401
 from dashboard.webhooks import admin as webhooks_admin  # noqa: F401
 

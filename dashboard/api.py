@@ -47,6 +47,8 @@ _BINARY: Final = "application/octet-stream"
 _MAY_CONFIGURE: Final = "dashboard.control_run"
 _VERDICTS: Final = ("approve", "deny", "revoke")
 _OUTCOMES: Final = tuple(SchedulingCycle.Outcome.values)
+_LATEST: Final = "latest"
+_ATTEMPTS: Final = (_LATEST,)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _POD_GROUP = re.compile(r"[^/\ud800-\udfff]{1,253}/[^/\ud800-\udfff]{1,253}")
@@ -97,6 +99,7 @@ def cycles(request: HttpRequest, run_id: int) -> HttpResponse:
             limit=int_param(request, "limit", default, least=1) or default,
             outcome=choice_param(request, "outcome", _OUTCOMES),
             query=text_param(request, "q"),
+            latest=choice_param(request, "attempts", _ATTEMPTS) == _LATEST,
         )
     )
 

@@ -62,6 +62,13 @@ def unpack(packed: Any) -> list[dict[str, Any]]:
     ]
 
 
+def weights(packed: Any) -> dict[str, int]:
+    """Score plugin -> weight that the cycle used; {} where the row does not tell."""
+    if not isinstance(packed, dict) or "weights" not in packed:
+        return {}
+    return dict(zip(packed["plugins"], packed["weights"], strict=True))
+
+
 def _from_matrix(matrix: ScoreMatrix, node: str) -> Packed | None:
     """None where the matrix does not say how a total came about (extenders add to it)."""
     if not matrix.scored or not len(matrix.plugins):

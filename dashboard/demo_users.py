@@ -8,6 +8,9 @@ from typing import Final
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
+from dashboard import audit
+from dashboard.models import AuditEntry
+
 ADMIN: Final = "admin"
 APPROVER: Final = "approver"
 VIEWER: Final = "viewer"
@@ -31,6 +34,7 @@ def ensure_users() -> dict[str, str]:
     for name in ROLES:
         if users.filter(username=name).exists():
             continue
+        audit.write(None, AuditEntry.Verb.CREATE_USER, name, message="by make demo")
         created[name] = secrets.token_urlsafe(9)
         is_admin = name == ADMIN
         user = users.create_user(

@@ -529,6 +529,12 @@ class AuditEntry(models.Model):
         DELETE_WEBHOOK = "delete_webhook", "Delete webhook"
         RESEND_WEBHOOK = "resend_webhook", "Send webhook again"
         BIND = "bind", "Bind as an extender"
+        CREATE_USER = "create_user", "Create user"
+        CHANGE_USER = "change_user", "Change user"
+        DELETE_USER = "delete_user", "Delete user"
+        CREATE_GROUP = "create_group", "Create group"
+        CHANGE_GROUP = "change_group", "Change group"
+        DELETE_GROUP = "delete_group", "Delete group"
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"

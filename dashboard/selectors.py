@@ -112,11 +112,13 @@ def cycles(
     limit: int = frames.CYCLES_PER_FRAME,
     outcome: str = "",
     query: str = "",
+    latest: bool = False,
 ) -> frames.Frame:
     """The newest ``limit`` cycles that fit, newest last.
 
     ``since``: of a later commit; ``before``: with a smaller sequence number; ``query``:
-    "namespace/name", or a part of a pod's, pod group's or node's name.
+    "namespace/name", or a part of a pod's, pod group's or node's name; ``latest``: only the newest
+    attempt of each pod, so that with an outcome it finds the pods that stand there now.
     ``skipped`` is how many more were committed after ``since``.
     """
     rows = SchedulingCycle.objects.filter(run=run)
@@ -126,6 +128,8 @@ def cycles(
         rows = rows.filter(outcome=outcome)
     if query:
         rows = rows.filter(_matches(query))
+    if latest:
+        rows = rows.filter(~Exists(_later_attempts(run)))
     if before is not None:
         rows = rows.filter(sequence__lt=before)
     limit = max(1, min(limit, MOST_CYCLES))
@@ -166,6 +170,7 @@ def cycle(run: SchedulerRun, sequence: int) -> dict[str, Any]:
         "plugin_seconds": detail.get("plugin_seconds", []),
         "rejections": detail.get("rejections", []),
         "best": best_nodes.unpack(detail.get("best")),
+        "weights": best_nodes.weights(detail.get("best")),
         "unschedulable_plugins": detail.get("unschedulable_plugins", []),
         "nominated_node": detail.get("nominated_node", ""),
         "victims": detail.get("victims", []),
@@ -303,6 +308,13 @@ def _queues(run: SchedulerRun) -> dict[str, Any]:
 
 def _with_matrix(rows: QuerySet[SchedulingCycle]) -> QuerySet[Any]:
     return rows.annotate(kept=Exists(CycleMatrix.objects.filter(cycle=OuterRef("pk"))))
+
+
+def _later_attempts(run: SchedulerRun) -> QuerySet[SchedulingCycle]:
+    """For use inside a question about cycles: what the same pod tried later."""
+    return SchedulingCycle.objects.filter(
+        run=run, pod_uid=OuterRef("pod_uid"), sequence__gt=OuterRef("sequence")
+    )
 
 
 def _matches(query: str) -> Q:

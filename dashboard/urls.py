@@ -11,6 +11,7 @@ RUN = "runs/<int:run_id>/"
 
 pages: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
+    path("audit/", views.site_audit, name="site-audit"),
     path(RUN, views.overview, name="overview"),
     path(RUN + "queues/", views.queues, name="queues"),
     path(RUN + "heatmap/", views.heatmap, name="heatmap"),

@@ -6,14 +6,17 @@ A view looks up the run and says which page it is; it never reads what the worke
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import login_required
+from django.conf import settings
+from django.contrib.auth.decorators import login_required, permission_required
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
-from dashboard.models import RunState, SchedulerRun, SchedulingCycle
+from dashboard.models import AuditEntry, RunState, SchedulerRun, SchedulingCycle
 
 # The pages of one run, in the order of the navigation: (URL name, label).
 NAVIGATION = (
@@ -63,7 +66,8 @@ def heatmap(request: HttpRequest, run_id: int) -> HttpResponse:
     cycle = request.GET.get("cycle", "")
     if cycle and not (cycle.isascii() and cycle.isdecimal()):
         raise Http404("A cycle is named by its sequence number.")
-    return run_page(request, run_id, "heatmap", cycle=cycle)
+    kept = settings.KUBESCHED_MATRIX_CYCLES
+    return run_page(request, run_id, "heatmap", cycle=cycle, matrices_kept=kept)
 
 
 @login_required
@@ -76,6 +80,7 @@ def decisions(request: HttpRequest, run_id: int) -> HttpResponse:
         outcomes=SchedulingCycle.Outcome.choices,
         chosen_outcome=request.GET.get("outcome", ""),
         query=request.GET.get("q", ""),
+        latest=request.GET.get("attempts") == "latest",
     )
 
 
@@ -103,11 +108,37 @@ def configuration(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def audit(request: HttpRequest, run_id: int) -> HttpResponse:
     """Who did what to this run, newest first."""
-    run = get_run(run_id)
-    entries = Paginator(run.audit.select_related("user"), AUDIT_PAGE_SIZE)
+    return run_page(request, run_id, "audit", **_audit_page(request, get_run(run_id).audit.all()))
+
+
+@permission_required("dashboard.view_auditentry", raise_exception=True)
+@require_safe
+def site_audit(request: HttpRequest) -> HttpResponse:
+    """Who did what on the whole site: users, tokens, webhooks, clusters and runs; newest first."""
+    who, what = (request.GET.get(name, "").replace("\0", "").strip() for name in ("who", "what"))
+    rows = AuditEntry.objects.select_related("run").defer("run__config")
+    if who:
+        rows = rows.filter(username=who)
+    if what:
+        rows = rows.filter(verb=what)
+    kept = urlencode({name: value for name, value in (("who", who), ("what", what)) if value})
+    context = {
+        "page": "site-audit",
+        "whole_site": True,
+        "who": who,
+        "what": what,
+        "verbs": AuditEntry.Verb.choices,
+        "kept_query": f"{kept}&" if kept else "",
+        **_audit_page(request, rows),
+    }
+    return render(request, "pages/site_audit.html", context)
+
+
+def _audit_page(request: HttpRequest, rows: QuerySet[AuditEntry]) -> dict[str, Any]:
+    entries = Paginator(rows, AUDIT_PAGE_SIZE)
     page = entries.get_page(request.GET.get("page"))
     pages = entries.get_elided_page_range(page.number, on_each_side=2, on_ends=1)
-    return run_page(request, run_id, "audit", entries=page, pages=pages)
+    return {"entries": page, "pages": pages}
 
 
 def run_page(request: HttpRequest, run_id: int, page: str, **extra: Any) -> HttpResponse:

@@ -145,6 +145,8 @@ def test_cycles(recorded: SchedulerRun, as_viewer: Client) -> None:
         pytest.param("q=default/gang", [5], id="pod group"),
         pytest.param("q=node-2&outcome=scheduled", [1, 3], id="node and outcome"),
         pytest.param("q=nothing", [], id="no match"),
+        pytest.param("attempts=latest", [1, 3, 4, 5, 6], id="the latest attempt of each pod"),
+        pytest.param("attempts=latest&outcome=unschedulable", [], id="outcome of latest attempts"),
         pytest.param("since=0", [1, 2, 3, 4, 5, 6], id="since the beginning"),
         pytest.param("since=99999999999999999999", [], id="since the far future"),
         pytest.param("limit=100000", [1, 2, 3, 4, 5, 6], id="too many"),
@@ -180,6 +182,7 @@ def test_one_cycle(recorded: SchedulerRun, as_viewer: Client) -> None:
     assert [row["sequence"] for row in body["attempts"]] == [2, 3]
     assert body["binding"]["bound"] is True
     assert body["best"][0]["plugins"] == {"NodeResourcesFit": [70, 70, 70]}
+    assert body["weights"] == {}, "these scores were told one by one, without weights"
 
 
 @pytest.mark.parametrize(

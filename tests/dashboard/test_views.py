@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from dashboard.models import AuditEntry, RunState, SchedulerRun
@@ -117,6 +117,32 @@ class TestAudit:
         other = SchedulerRun.objects.create(cluster=run.cluster, name="other")
         text = as_viewer.get(f"/runs/{other.pk}/audit/").content.decode()
         assert "Nobody has acted yet" in text
+
+    def test_of_the_whole_site_needs_the_right_to_it(
+        self, as_viewer: Client, viewer: User, run: SchedulerRun
+    ) -> None:
+        assert as_viewer.get("/audit/").status_code == 403
+        viewer.user_permissions.add(Permission.objects.get(codename="view_auditentry"))
+        text = as_viewer.get("/audit/").content.decode()
+        assert "120 entries" in text
+        assert f'href="/runs/{run.pk}/audit/"' in text
+
+    @pytest.mark.parametrize(
+        ("query", "count"),
+        [
+            pytest.param("who=olga", "120 entries", id="who"),
+            pytest.param("what=create_user", "1 entry", id="what"),
+            pytest.param("who=olga&what=create_user", "0 entries", id="both"),
+            pytest.param("who=%00&page=99", "121 entries", id="oddities"),
+        ],
+    )
+    def test_of_the_whole_site_by_person_and_action(
+        self, admin_client: Client, query: str, count: str
+    ) -> None:
+        AuditEntry.objects.create(
+            at=datetime(2026, 9, 1, tzinfo=UTC), verb=AuditEntry.Verb.CREATE_USER, target="otto"
+        )
+        assert count in admin_client.get(f"/audit/?{query}").content.decode()
 
 
 class TestErrorPages:
