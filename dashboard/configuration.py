@@ -297,12 +297,13 @@ def refused(
     fence: leases.Fence | None,
     publisher: Publisher | None = None,
 ) -> None:
-    """The scheduler cannot use it, and goes on with what it has.
+    """The scheduler cannot use it, and goes on with what it has. Passwords that ``message`` quotes
+    from the text are kept from rows, frames and the audit.
 
     Raises:
         FencedError: the lease is another's by now; nothing was written.
     """
-    _answer(run_id, wish, {}, message, fence, publisher)
+    _answer(run_id, wish, {}, in_text_without_userinfo(message), fence, publisher)
 
 
 def _answer(

@@ -19,6 +19,7 @@ from dashboard.metrics.carried import CarriedRun
 from dashboard.models import Cluster, SchedulerRun
 from dashboard.observe.carriage import ObservingCarriage
 from dashboard.recorder import Recorder
+from dashboard.redacted import in_text_without_userinfo
 from scheduler_core.algorithm import SeededRandom
 from scheduler_core.clock import RealClock
 from scheduler_core.config import InvalidConfiguration
@@ -249,6 +250,7 @@ class RunLoop:
     def _refuse(self, wish: Wish, error: Exception, fence: leases.Fence) -> None:
         expected = isinstance(error, InvalidConfiguration | ProfileError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
+        text = in_text_without_userinfo(text)
         logger.warning("run %s refuses configuration %s: %s", self._run.pk, wish.version, text)
         configuration.refused(self._run.pk, wish, text, fence=fence)
 
@@ -276,7 +278,8 @@ def run(run_id: int, *, worker: str, stop: threading.Event) -> bool:
         try:
             loop.carry(keeper)
         except (InvalidConfiguration, ProfileError) as error:
-            _tell(run_id, SchedulerRun.State.FAILED, f"Configuration: {error}", keeper)
+            text = in_text_without_userinfo(f"Configuration: {error}")
+            _tell(run_id, SchedulerRun.State.FAILED, text, keeper)
             return True
         except (Unreachable, ApiError) as error:
             _tell_unreachable(run_id, error, keeper, stop)

@@ -349,6 +349,17 @@ def test_a_plugin_that_refuses_its_arguments_when_it_is_made(as_operator: Client
 # --- what the worker answers --------------------------------------------------------------------
 
 
+def test_a_refusal_quotes_no_password(run: SchedulerRun, published: FakePublisher) -> None:
+    wish = configuration.wished(run.pk)
+    text = 'extenders[0]: Invalid value: "http://u:geheim@host": must be an object'
+    configuration.refused(run.pk, wish, text, fence=None)
+    run.refresh_from_db()
+    shown = 'extenders[0]: Invalid value: "http://(hidden)@host": must be an object'
+    assert run.config_error == shown
+    assert published.of("run")[-1]["config_error"] == shown
+    assert "geheim" not in str(list(AuditEntry.objects.values()))
+
+
 def test_answers_of_the_worker(run: SchedulerRun, operator: User, published: FakePublisher) -> None:
     for version, text in ((1, PERCENTAGE), (2, HEAD + "# b\n"), (3, HEAD + "# c\n")):
         configuration.change(run.pk, text=text, comment="", version=version, user=operator)

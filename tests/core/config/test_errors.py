@@ -646,6 +646,11 @@ def test_a_profile_that_cannot_be_made(faults, sets, expected):
             "extenders[0].tlsConfig.keyData: Invalid value: must be base64",
             id="a key is never shown",
         ),
+        pytest.param(
+            [{"urlPrefix": "http://a", "tlsConfig": {"keyData": ["secret!"]}}],
+            "extenders[0].tlsConfig.keyData: Invalid value: must be base64",
+            id="nor is one in a list",
+        ),
     ],
 )
 def test_extenders(faults, extenders, expected):
