@@ -7,7 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from scheduler_core.api import Node, Pod
+from scheduler_core.api import Node, Pod, assigned_requests, nonzero_requests
 from scheduler_core.backend.image_states import ImageStates
 from scheduler_core.backend.node_tree import NodeTree
 from scheduler_core.framework.node_info import NodeInfo
@@ -192,8 +192,7 @@ class Cache:
                 known.node_name,
                 pod.node_name,
             )
-        self._take(known)
-        self._put(pod)
+        self._replace(known, pod)
 
     def update_pod(self, pod: Pod) -> None:
         """A bound pod changed.
@@ -212,8 +211,7 @@ class Cache:
             raise CacheError(
                 f"pod {_name(pod)} was added to {known.node_name} but updated on {pod.node_name}"
             )
-        self._take(known)
-        self._put(pod)
+        self._replace(known, pod)
 
     def remove_pod(self, pod: Pod) -> None:
         """A bound or assumed pod went. The last known state may lack its node.
@@ -252,9 +250,43 @@ class Cache:
         else:
             self._touch(pod.node_name, info)
 
+    def _replace(self, known: Pod, pod: Pod) -> None:
+        """A newer version of a pod; most say of it only how it fares."""
+        if known.node_name != pod.node_name or not _counts_alike(known, pod):
+            self._take(known)
+            self._put(pod)
+            return
+        del self._pods[pod.uid]
+        self._pods[pod.uid] = pod
+        self._assumed.discard(pod.uid)
+        info = self._nodes[pod.node_name]
+        info.replace_pod(known, pod)
+        self._move_on(pod.node_name, info)
+
     def _touch(self, name: str, info: NodeInfo) -> None:
+        self._move_on(name, info)
+        info.content_generation = info.generation
+
+    def _move_on(self, name: str, info: NodeInfo) -> None:
         info.generation = self._generation = next(self._generations)
         self._nodes.move_to_end(name)
+
+
+def _counts_alike(old: Pod, new: Pod) -> bool:
+    """Whether two versions of a pod, with the same uid and node, are the same to every plugin that
+    looks at the pods on a node: all but the status is equal, and what it counts for. (Specs with
+    the same content are one object.)"""
+    return (
+        old.spec is new.spec
+        and old.volumes == new.volumes
+        and old.labels == new.labels
+        and old.annotations == new.annotations
+        and old.owner_references == new.owner_references
+        and old.finalizers == new.finalizers
+        and old.is_terminating == new.is_terminating
+        and assigned_requests(old) == assigned_requests(new)
+        and nonzero_requests(old) == nonzero_requests(new)
+    )
 
 
 def _name(pod: Pod) -> str:

@@ -49,7 +49,15 @@ class Snapshot:
     def _refresh(self, cache: Cache) -> None:
         nodes = self.nodes
         for info in cache.changed_since(self._generation):
-            nodes.refresh_row(nodes.row_of[info.name], cache.copy_of(info))
+            row = nodes.row_of[info.name]
+            copy, before = cache.copy_of(info), nodes[row]
+            if (
+                copy.content_generation == before.content_generation
+                and copy.image_sizes == before.image_sizes
+            ):
+                nodes.replace_row(row, copy)
+            else:
+                nodes.refresh_row(row, copy)
 
     def _rebuild(self, cache: Cache) -> None:
         """The copies that are here already, where they are still good, else new ones."""

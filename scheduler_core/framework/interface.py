@@ -224,8 +224,10 @@ class Plugin(ABC):  # noqa: B024 - what is abstract differs per extension point
         what Filter and Score say of a node from the pod and that NodeInfo alone.
 
         Such answers serve the next pod with the same ``Pod.signature``: they are worked out again
-        only for nodes that changed. Default: no; the plugin is asked anew in every cycle. (The
-        reference's opportunistic batching asks the like of plugins by SignPlugin.)
+        only for nodes that changed. How the pods on a node fare (their status, save what it reports
+        of resources) and their order are no changes: a plugin that reads these must say no.
+        Default: no; the plugin is asked anew in every cycle. (The reference's opportunistic
+        batching asks the like of plugins by SignPlugin.)
         """
         return False
 

@@ -28,6 +28,7 @@ class NodeInfo:
     """
 
     __slots__ = (
+        "content_generation",
         "generation",
         "image_sizes",
         "node",
@@ -46,6 +47,8 @@ class NodeInfo:
         self.node = node
         #: Changes whenever anything here changes; larger is newer. Set by the Cache.
         self.generation = 0
+        #: Changes with what a plugin may read: not where a pod's status alone changed.
+        self.content_generation = 0
         self.pods: list[Pod] = []
         self.pods_with_affinity: list[Pod] = []
         self.pods_with_required_anti_affinity: list[Pod] = []
@@ -96,6 +99,13 @@ class NodeInfo:
         self._account(mine, -1)
         return True
 
+    def replace_pod(self, old: Pod, new: Pod) -> None:
+        """``new`` is ``old`` that counts for the same. The order is as after ``remove_pod`` and
+        ``add_pod``."""
+        for pods in (self.pods, self.pods_with_affinity, self.pods_with_required_anti_affinity):
+            if pods and _swap_remove(pods, old.uid) is not None:
+                pods.append(new)
+
     def set_node(self, node: Node | None) -> None:
         self.node = node
 
@@ -104,6 +114,7 @@ class NodeInfo:
         twin = NodeInfo.__new__(NodeInfo)
         twin.node = self.node
         twin.generation = self.generation
+        twin.content_generation = self.content_generation
         twin.pods = self.pods.copy()
         twin.pods_with_affinity = self.pods_with_affinity.copy()
         twin.pods_with_required_anti_affinity = self.pods_with_required_anti_affinity.copy()

@@ -157,7 +157,8 @@ class NodeInfos(Sequence[NodeInfo]):
     ) -> tuple[Int32, Sequence[V]]:
         """An interned column of a plugin's own: codes int32 (n,) (-1: None) and distinct values.
 
-        ``compute`` may read everything of the NodeInfo; it runs again for rows that changed.
+        ``compute`` may read everything of the NodeInfo but its pods' order and how they fare (their
+        status, save what it reports of resources); it runs again for rows that changed.
         ``name`` identifies it (start it with the plugin's name).
         """
         column = self.table.derived_column(name, compute)
@@ -394,6 +395,10 @@ class NodeTable(NodeInfos):
                 self._used_labels.pop(key, None)
         if self._taints is not None and not self._taints.move(rows):
             self._taints = None
+
+    def replace_row(self, row: int, info: NodeInfo) -> None:
+        """Row ``row`` is now ``info``, which differs by the status of its pods alone."""
+        self._infos[row] = info
 
     def refresh_row(self, row: int, info: NodeInfo) -> None:
         """Row ``row`` is now ``info``."""

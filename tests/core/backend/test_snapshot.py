@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -11,9 +11,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scheduler_core.api import Node, Pod
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.snapshot import Snapshot
+from scheduler_core.framework.node_info import NodeInfo
 from scheduler_core.framework.nodes import MAX_LABEL_COLUMNS
 from scheduler_core.testing.builders import make_node, make_pod
 from scheduler_core.testing.invariants import validate
+from scheduler_core.testing.pod_builder import PodBuilder
 
 BOTH = tuple[Cache, Snapshot]
 
@@ -47,6 +49,61 @@ def test_nothing_is_copied_when_nothing_changed(both: BOTH) -> None:
     before = list(snapshot.nodes)
     snapshot.update(cache)
     assert all(new is old for new, old in zip(snapshot.nodes, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    "change, counts",
+    [
+        pytest.param(lambda pod: pod.phase("Running").started(7), False, id="it-runs"),
+        pytest.param(lambda pod: pod.condition("Ready", "True"), False, id="it-is-ready"),
+        pytest.param(
+            lambda pod: pod.container_status("c0", requests={"cpu": "1"}),
+            False,
+            id="the-kubelet-reports-what-it-asked-for",
+        ),
+        pytest.param(
+            lambda pod: pod.container_status("c0", requests={"cpu": "2"}), True, id="it-was-resized"
+        ),
+        pytest.param(lambda pod: pod.label(app="b"), True, id="a-label"),
+        pytest.param(lambda pod: pod.annotation(note="b"), True, id="an-annotation"),
+        pytest.param(lambda pod: pod.terminating(9), True, id="its-deletion-was-asked-for"),
+        pytest.param(lambda pod: pod.priority(5), True, id="its-spec"),
+    ],
+)
+@pytest.mark.parametrize(
+    "assumed",
+    [pytest.param(True, id="confirmed"), pytest.param(False, id="updated")],
+)
+def test_how_a_pod_fares_is_seen_but_is_no_change_of_its_node(
+    both: BOTH, change: Callable[[PodBuilder], PodBuilder], counts: bool, assumed: bool
+) -> None:
+    cache, snapshot = both
+    (cache.assume_pod if assumed else cache.add_pod)(pod("p", "n2"))
+    other = make_pod("other").node("n2").obj()
+    cache.add_pod(other)
+    snapshot.update(cache)
+    table = snapshot.nodes.table
+    seen = table.change_count
+    new = change(make_pod("p").req(cpu="1").node("n2")).obj()
+    (cache.add_pod if assumed else cache.update_pod)(new)
+    snapshot.update(cache)
+    assert list(table.rows_changed_since(seen) or ()) == ([1] if counts else [])
+    here = snapshot.nodes[1].pods
+    assert here[0] is other and here[1] is new, "in the reference's order: as if it came anew"
+    assert not cache.is_assumed_pod(new)
+
+
+def test_other_nodes_with_an_image_count_as_soon_as_a_node_is_copied(both: BOTH) -> None:
+    cache, snapshot = both
+    cache.update_node(make_node("n2").image("web", size=5).obj())
+    cache.add_pod(pod("p", "n2"))
+    snapshot.update(cache)
+    seen = snapshot.nodes.table.change_count
+    cache.update_node(make_node("n1").image("web", size=5).obj())
+    cache.update_pod(make_pod("p").req(cpu="1").node("n2").phase("Running").obj())
+    snapshot.update(cache)
+    assert set(snapshot.nodes.table.rows_changed_since(seen) or ()) == {0, 1}
+    assert snapshot.nodes[1].image_sizes == {"web": (5, 2)}
 
 
 def test_a_snapshot_does_not_see_what_happens_after_it(both: BOTH) -> None:
@@ -192,7 +249,16 @@ def pods(draw: st.DrawFn) -> Pod:
         builder.host_port(80)
     else:
         builder.req({"cpu": draw(st.integers(0, 2)), "example.com/gpu": draw(st.integers(0, 1))})
+    if draw(st.booleans()):
+        builder.label(a=draw(st.sampled_from("xy")))
+    if draw(st.booleans()):
+        builder.phase("Running").started(draw(st.integers(1, 2)))
     return builder.obj()
+
+
+def labels_of_pods(info: NodeInfo) -> tuple[tuple[str, str, int], ...]:
+    """Neither their order, nor how they fare: columns do not follow these."""
+    return tuple(sorted((pod.uid, pod.labels.get("a", ""), pod.priority) for pod in info.pods))
 
 
 class SnapshotMachine(RuleBasedStateMachine):
@@ -253,9 +319,9 @@ class SnapshotMachine(RuleBasedStateMachine):
     def ask_for_a_derived_column(self) -> None:
         self.snapshot.update(self.cache)
         nodes = self.snapshot.nodes
-        codes, values = nodes.derived("test/pods", lambda info: tuple(p.uid for p in info.pods))
+        codes, values = nodes.derived("test/pods", labels_of_pods)
         found = [values[code] for code in codes]
-        assert found == [tuple(p.uid for p in info.pods) for info in nodes]
+        assert found == [labels_of_pods(info) for info in nodes]
 
     @invariant()
     def cache_is_sound(self) -> None:

@@ -136,6 +136,26 @@ class Twins(RuleBasedStateMachine):
             twin.cluster.delete("Pod", "default", name, grace_period_seconds=0)
         self.settle()
 
+    @precondition(lambda self: self.pods)
+    @rule(data=st.data(), change=st.sampled_from(("runs", "label", "resized")))
+    def change_pod(self, data: st.DataObject, change: str) -> None:
+        name = data.draw(st.sampled_from(self.pods))
+        for twin in self.twins:
+            pod = twin.cluster.get("Pod", "default", name)
+            metadata, status = dict(pod["metadata"]), dict(pod.get("status") or {})
+            if change == "runs":
+                status["phase"] = "Running"
+            elif change == "label":
+                metadata["labels"] = {**metadata.get("labels", {}), "app": "b"}
+            else:
+                resources = {"requests": {"cpu": "2"}}
+                status["containerStatuses"] = [
+                    {"name": container["name"], "resources": resources}
+                    for container in pod["spec"]["containers"]
+                ]
+            twin.cluster.update("Pod", {**pod, "metadata": metadata, "status": status})
+        self.settle()
+
     @precondition(lambda self: len(self.nodes) > 1)
     @rule(data=st.data())
     def delete_node(self, data: st.DataObject) -> None:
