@@ -19,6 +19,7 @@ from dashboard.redacted import (
     is_secret_key,
     without_userinfo,
 )
+from scheduler_core.yaml_levels import check_levels
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -76,6 +77,7 @@ def _compose(text: str) -> yaml.Node | None:
         ValueError: it is not YAML.
     """
     try:
+        check_levels(text)
         node = yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error)) from error

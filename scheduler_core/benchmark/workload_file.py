@@ -11,6 +11,7 @@ import yaml
 
 from scheduler_core.api import KINDS, InvalidObject, unknown_fields
 from scheduler_core.ports import Json
+from scheduler_core.yaml_levels import check_levels
 
 from .objects import object_from
 from .workload import (
@@ -68,6 +69,7 @@ def parse_workload(text: str, source: str) -> Workload:
         InvalidWorkload: the text is no workload; ``source`` is named as the file.
     """
     try:
+        check_levels(text)
         tree = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise InvalidWorkload(source, "", f"is not YAML: {' '.join(str(error).split())}") from error

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from scheduler_core.config.errors import Fault, InvalidConfiguration
+from scheduler_core.yaml_levels import check_levels
 
 __all__ = ["parse_document"]
 
@@ -48,6 +49,7 @@ def _read(text: str) -> object:
             return json.loads(text, object_pairs_hook=_json_object)
         except json.JSONDecodeError:
             pass  # a flow mapping of YAML looks like JSON; its parser has the last word
+    check_levels(text)
     return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a subclass of the safe loader
 
 

@@ -739,6 +739,11 @@ def test_that_needs_node_resources_fit(faults):
             id="aliases that multiply",
         ),
         pytest.param(
+            "a:\n  " + "[" * 50_000,
+            "line 2, column 202: nested deeper than 200 levels",
+            id="nested so deeply that the C loader would end the process",
+        ),
+        pytest.param(
             "a: &a [*a]\n",
             "the document is too large or nested too deeply",
             id="an alias of itself",
