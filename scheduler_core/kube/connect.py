@@ -13,26 +13,37 @@ import os
 import socket
 import ssl
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
 from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config import (
     ConfigException,
+    incluster_config,
     kube_config,
     load_incluster_config,
-    load_kube_config,
     load_kube_config_from_dict,
 )
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import InsecureRequestWarning
 
-from .access import Access, AccessError, InCluster, Kubeconfig, KubeconfigFile, Token
+from .access import (
+    Access,
+    AccessError,
+    InCluster,
+    Kubeconfig,
+    KubeconfigFile,
+    Token,
+    check_cluster,
+    check_user,
+)
 from .access import read_kubeconfig as read_text
+from .credentials import ASK_SECONDS, FILE_SECONDS, Credentials, of_token_file
 from .pool import PoolTransport
 
 __all__ = ["Connection", "connect"]
@@ -41,6 +52,9 @@ log = logging.getLogger(__name__)
 
 #: what a pool would read from files, and has been read already
 _OF_FILES: Final = ("ca_certs", "ca_cert_data", "cert_file", "key_file")
+
+_NO_AUTHORITY: Final = "the certificate authority is not PEM of a certificate"
+_NO_PAIR: Final = "client certificate and key do not belong together"
 
 #: seconds of silence before the kernel asks whether the other side is there, seconds between two
 #: questions, and how many go unanswered before the connection counts as dead
@@ -54,14 +68,28 @@ class Connection:
         server: its address, for people.
     """
 
-    def __init__(self, configuration: Configuration, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        tls: ssl.SSLContext | None,
+        token_file: Path | None = None,
+    ) -> None:
+        """``token_file``: where the token is, instead of in the configuration.
+
+        Raises:
+            AccessError
+        """
         self.server = _shown(configuration.host)
+        _check_proxy(configuration)
         if not configuration.verify_ssl:
             log.warning("the certificate of %s is not looked at, as was asked for", self.server)
             urllib3.disable_warnings(InsecureRequestWarning)  # said once is enough
         self._configuration = configuration
         self._tls = tls
-        self._lock = threading.Lock()
+        if token_file is None:
+            self._credentials = Credentials(self._token, ASK_SECONDS)
+        else:
+            self._credentials = Credentials(of_token_file(token_file), FILE_SECONDS)
 
     def open(self, connections: int, *, waits: bool = True) -> PoolTransport:
         """A transport with at most so many connections at once; further requests wait for one, or
@@ -75,13 +103,14 @@ class Connection:
             for name in _OF_FILES:
                 manager.connection_pool_kw.pop(name, None)
             manager.connection_pool_kw["ssl_context"] = self._tls
-        return PoolTransport(manager, self._configuration.host, self._headers, urlencode)
+        return PoolTransport(
+            manager, self._configuration.host, self._credentials.headers, urlencode
+        )
 
-    def _headers(self) -> dict[str, str]:
-        # Renewing may run a program: once, not once for each thread that finds the token too old.
-        with self._lock:
-            found = self._configuration.auth_settings().get("BearerToken")
-        return {"authorization": found["value"]} if found and found["value"] else {}
+    def _token(self) -> str:
+        """Of the client, which renews it where its kubeconfig says how."""
+        found = self._configuration.auth_settings().get("BearerToken")
+        return str(found["value"] or "") if found else ""
 
 
 def connect(access: Access) -> Connection:
@@ -98,36 +127,71 @@ def connect(access: Access) -> Connection:
         return makers[type(access)](access)
     except ConfigException as fault:
         raise AccessError(str(fault)) from None
-    except (OSError, ValueError, TypeError, KeyError) as fault:
+    except OSError as fault:
+        text = f"{fault.filename}: {fault.strerror}" if fault.filename else type(fault).__name__
+        raise AccessError(f"a file of the cluster's description cannot be used ({text})") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as fault:
         # Of a library fed with what people wrote; its text may quote a secret.
-        raise AccessError(f"the description of the cluster is faulty ({_name(fault)})") from None
+        raise AccessError(
+            f"the description of the cluster is faulty ({type(fault).__name__})"
+        ) from None
 
 
 def _of_file(access: KubeconfigFile) -> Connection:
     configuration = _configuration()
-    load_kube_config(
-        access.path or None,
-        access.context or None,
-        client_configuration=configuration,
-        persist_config=False,
+    path = access.path or kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    loader = kube_config._get_kube_config_loader(
+        filename=path, active_context=access.context or None
     )
+    check_cluster(loader._cluster.value)
+    wanted = loader._current_context["context"].safe_get("user")
+    if wanted and loader._user is None:
+        raise AccessError(f'the kubeconfig has no user "{wanted}"')
+    user = loader._user.value if loader._user else {}
+    check_user(user)
     try:
+        loader.load_and_set(configuration)
         tls = _tls_of_files(configuration)
     finally:
         # What was embedded in the kubeconfig, which the client has put into files.
         kube_config._cleanup_temp_files()
-    return Connection(configuration, tls)
+    _check_address(configuration.host)
+    _check_credentials(user, loader)
+    token_file = user.get("tokenFile")
+    if not token_file:
+        return Connection(configuration, tls)
+    return Connection(
+        configuration, tls, Path(loader._get_base_path(loader._user.path), token_file)
+    )
+
+
+def _check_credentials(user: Mapping[str, Any], loader: Any) -> None:
+    """The client says to a log alone, and not to us, that there are none."""
+    if hasattr(loader, "token") or getattr(loader, "cert_file", None):
+        return
+    if user.get("exec"):
+        raise AccessError("the program of the kubeconfig (exec) gave no credentials; see the log")
+    provider = user.get("auth-provider")
+    if provider:
+        name = provider.get("name") if isinstance(provider, Mapping) else ""
+        raise AccessError(f'auth-provider "{name}" of the kubeconfig gave no credentials')
 
 
 def _tls_of_files(configuration: Configuration) -> ssl.SSLContext | None:
     if not configuration.host.startswith("https"):
         return None
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    try:
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    except ssl.SSLError:
+        raise AccessError(_NO_AUTHORITY) from None
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        try:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        except ssl.SSLError:
+            raise AccessError(_NO_PAIR) from None
     return context
 
 
@@ -147,8 +211,8 @@ def _of_text(access: Kubeconfig) -> Connection:
 
 def _in_cluster(_: InCluster) -> Connection:
     configuration = _configuration()
-    load_incluster_config(client_configuration=configuration)
-    return Connection(configuration, None)
+    load_incluster_config(client_configuration=configuration, try_refresh_token=False)
+    return Connection(configuration, None, Path(incluster_config.SERVICE_TOKEN_FILENAME))
 
 
 def _of_token(access: Token) -> Connection:
@@ -174,6 +238,16 @@ def _check_address(server: str) -> None:
         raise AccessError("the address of the server must not contain a password")
     if found.port == 0:
         raise AccessError("the address of the server has port 0")
+    if found.query or found.fragment:
+        raise AccessError("the address of the server must end with its path, without ? and #")
+
+
+def _check_proxy(configuration: Configuration) -> None:
+    proxy, direct = configuration.proxy, configuration.no_proxy or ""
+    if not proxy or should_bypass_proxies(configuration.host, direct):
+        return
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise AccessError("the proxy of the cluster must be http(s)://HOST[:PORT]")
 
 
 def _decoded(entry: dict[str, Any], key: str) -> str:
@@ -194,7 +268,7 @@ def _tls(
     try:
         context = ssl.create_default_context(cadata=ca or None)
     except ssl.SSLError:
-        raise AccessError("the certificate authority is not PEM of a certificate") from None
+        raise AccessError(_NO_AUTHORITY) from None
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -203,7 +277,7 @@ def _tls(
             with _as_file(certificate + "\n" + key) as path:
                 context.load_cert_chain(path)
         except (ssl.SSLError, OSError):
-            raise AccessError("client certificate and key do not belong together") from None
+            raise AccessError(_NO_PAIR) from None
     return context
 
 
@@ -241,9 +315,7 @@ def _socket_options() -> list[tuple[int, int, int]]:
 
 def _shown(host: str) -> str:
     found = urlsplit(host)
+    name = found.hostname or ""
+    host = f"[{name}]" if ":" in name else name
     port = f":{found.port}" if found.port else ""
-    return f"{found.scheme}://{found.hostname}{port}{found.path}"
-
-
-def _name(fault: Exception) -> str:
-    return type(fault).__name__
+    return f"{found.scheme}://{host}{port}{found.path}"

@@ -154,6 +154,10 @@ def _no_answer(fault: Exception) -> NoAnswer:
     # Also a refused connection is one of these.
     if isinstance(fault, ConnectTimeoutError) and not isinstance(fault, NewConnectionError):
         return NoAnswer("no connection in time", sent=False, timed_out=True)
+    if isinstance(fault, ProxyError):
+        return NoAnswer(
+            f"the proxy cannot be used: {_plain(str(fault.original_error))}", sent=False
+        )
     sent = not isinstance(fault, _NOT_SENT)
     if isinstance(fault, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(fault):
         return NoAnswer(f"the server's certificate is not trusted: {_plain(text)}", sent=False)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from kubernetes.config import incluster_config
 
 from scheduler_core.kube.access import (
     AccessError,
@@ -21,6 +24,7 @@ from scheduler_core.kube.access import (
     read_kubeconfig,
 )
 from scheduler_core.kube.connect import connect
+from scheduler_core.kube.credentials import Credentials
 from tests.kube.certificates import make
 
 SECRET = "s3cret-t0ken"
@@ -45,7 +49,7 @@ def kubeconfig(**user: Any) -> str:
 
 
 def headers(connection: Any) -> dict[str, str]:
-    return dict(connection._headers())
+    return dict(connection._credentials.headers())
 
 
 def test_the_current_context_or_another() -> None:
@@ -82,6 +86,25 @@ def test_outside_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(InCluster())
 
 
+def test_inside_a_cluster_the_token_is_read_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It lives for an hour, and the kubelet writes the next one into the file."""
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("one\n")
+    ca.write_bytes(make()["certificate"])
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    connection = connect(InCluster())
+    assert connection.server == "https://[::1]:443"
+    assert headers(connection) == {"authorization": "Bearer one"}
+    token.write_text("two")
+    connection._credentials._read_at -= 60
+    assert headers(connection) == {"authorization": "Bearer two"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -105,6 +128,16 @@ def test_outside_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
             id="no server",
         ),
         pytest.param("contexts: 7\ncurrent-context: x", "contexts .* is not a list", id="number"),
+        pytest.param("a: " + "[" * 50_000, "is nested too deeply in line 1", id="deep"),
+        pytest.param(
+            "a: &a [x, x, x, x, x, x, x, x, x]\n"
+            + "".join(
+                f"{n}: &{n} [{', '.join(['*' + p] * 9)}]\n" for p, n in pairwise("abcdefghijkl")
+            )
+            + "current-context: x\ncontexts: [{name: *l}]\n",
+            r'has no context "x" \(it has: none\)',
+            id="a name without end",
+        ),
     ],
 )
 def test_faulty_kubeconfigs(text: str, message: str) -> None:
@@ -120,6 +153,8 @@ def test_faulty_kubeconfigs(text: str, message: str) -> None:
             {"auth-provider": {"name": "gcp"}}, '"auth-provider" .* run a program', id="provider"
         ),
         pytest.param({"tokenFile": "/etc/passwd"}, '"tokenFile" .* names a file', id="token file"),
+        pytest.param({"token": ["a"]}, '"token" .* is no text', id="no text"),
+        pytest.param({"token": "a", "as": "joe"}, '"as" .* act as somebody else', id="as another"),
         pytest.param({"client-key": "/etc/key"}, '"client-key" .* names a file', id="key file"),
         pytest.param(
             {"client-key-data": "%%%", "client-certificate-data": "x"},
@@ -133,6 +168,32 @@ def test_a_kubeconfig_from_elsewhere_runs_nothing_and_reads_nothing(
 ) -> None:
     with pytest.raises(AccessError, match=message):
         connect(Kubeconfig(kubeconfig(**user).replace("http://127", "https://127")))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        pytest.param(
+            {"insecure-skip-tls-verify": "false"}, "must be true or false", id="insecure by a text"
+        ),
+        pytest.param({"proxy-url": "socks5://127.0.0.1:1"}, "the proxy of the", id="proxy"),
+        pytest.param({"server": "https://127.0.0.1:1?token=x"}, "without [?] and #", id="query"),
+        pytest.param(
+            {"server": "https://a:b@127.0.0.1:1"}, "not contain a password", id="password"
+        ),
+        pytest.param({"certificate-authority-data": "QUFB"}, "is not PEM", id="authority"),
+    ],
+)
+@pytest.mark.parametrize("as_file", [False, True], ids=["pasted", "file of this machine"])
+def test_clusters_that_cannot_be_used(
+    tmp_path: Path, cluster: dict[str, Any], message: str, as_file: bool
+) -> None:
+    config = yaml.safe_load(kubeconfig().replace("http://127", "https://127"))
+    config["clusters"][0]["cluster"].update(cluster)
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(AccessError, match=message):
+        connect(KubeconfigFile(str(path)) if as_file else Kubeconfig(path.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -159,6 +220,151 @@ def test_no_secret_in_texts_and_logs(caplog: pytest.LogCaptureFixture) -> None:
         read_kubeconfig(f"token: {SECRET}: [")
     assert SECRET not in str(caught.value)
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("token", [f"a\n{SECRET}", f"{SECRET}\u00e4", f"a\x00{SECRET}"])
+def test_a_token_that_cannot_be_sent_is_not_quoted(
+    token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sent, the library would put it into its error."""
+    for access in (Token("http://127.0.0.1:1", token), Kubeconfig(kubeconfig(token=token))):
+        with pytest.raises(
+            AccessError, match="the token has characters that no token has"
+        ) as caught:
+            connect(access)
+        assert SECRET not in str(caught.value)
+    assert SECRET not in caplog.text
+
+
+# -- a kubeconfig of this machine ------------------------------------------------------------------
+
+
+def of_file(folder: Path, **user: Any) -> Any:
+    path = folder / "config"
+    path.write_text(kubeconfig(**user))
+    return connect(KubeconfigFile(str(path)))
+
+
+def test_a_token_file_beside_the_kubeconfig_is_read_anew(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one\n")
+    connection = of_file(tmp_path, tokenFile="token")
+    assert headers(connection) == {"authorization": "Bearer one"}
+    (tmp_path / "token").write_text("two\n")
+    assert headers(connection) == {"authorization": "Bearer one"}
+    connection._credentials._read_at -= 60
+    assert headers(connection) == {"authorization": "Bearer two"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(None, "token: No such file or directory", id="none"),
+        pytest.param("", "token is empty", id="empty"),
+        pytest.param(f"a\n{SECRET}", "characters that no token has", id="two lines"),
+    ],
+)
+def test_token_files_that_are_none(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "token").write_text(text)
+    with pytest.raises(AccessError, match=message) as caught:
+        of_file(tmp_path, tokenFile="token")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        pytest.param(
+            {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./nothing"}},
+            r"the program of the kubeconfig \(exec\) gave no credentials",
+            id="a program that is not there",
+        ),
+        pytest.param(
+            {"auth-provider": {"name": "azure", "config": {"key": SECRET}}},
+            'auth-provider "azure" of the kubeconfig gave no credentials',
+            id="an auth-provider of yesterday",
+        ),
+        pytest.param({"token": SECRET, "as-groups": ["g"]}, '"as-groups"', id="as another"),
+    ],
+)
+def test_credentials_that_are_not_to_be_had(
+    tmp_path: Path, user: dict[str, Any], message: str
+) -> None:
+    """Without a word the requests would be those of nobody, or of somebody with other rights."""
+    with pytest.raises(AccessError, match=message) as caught:
+        of_file(tmp_path, **user)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_user_that_is_not_there(tmp_path: Path) -> None:
+    config = yaml.safe_load(kubeconfig())
+    config["users"] = []
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(AccessError, match='the kubeconfig has no user "me"'):
+        connect(KubeconfigFile(str(path)))
+
+
+def test_a_program_that_gives_a_token(tmp_path: Path) -> None:
+    program = tmp_path / "login.sh"
+    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    text = json.dumps({**answer, "status": {"token": "given"}})
+    program.write_text(f"#!/bin/sh\necho '{text}'\n")
+    program.chmod(0o700)
+    user = {"exec": {"apiVersion": answer["apiVersion"], "command": "./login.sh"}}
+    assert headers(of_file(tmp_path, **user)) == {"authorization": "Bearer given"}
+
+
+# -- credentials that are renewed ------------------------------------------------------------------
+
+
+class Reading:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.asked = 0
+        self.value: str | Exception = "Bearer one"
+
+    def __call__(self) -> str:
+        self.asked += 1
+        if isinstance(self.value, Exception):
+            raise self.value
+        return self.value
+
+
+def test_credentials_are_asked_for_now_and_then() -> None:
+    reading = Reading()
+    credentials = Credentials(reading, 60, lambda: reading.now)
+    for _ in range(1000):
+        credentials.headers()
+    assert reading.asked == 1
+    reading.now, reading.value = 60.0, "Bearer two"
+    assert credentials.headers() == {"authorization": "Bearer two"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(AccessError("the token file is empty"), id="refused"),
+        pytest.param(RuntimeError(f"program said {SECRET}"), id="a program that fails"),
+        pytest.param(f"Bearer a\n{SECRET}", id="not to be sent"),
+    ],
+)
+def test_what_cannot_be_renewed_goes_on_being_used(
+    fault: str | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception here would end the thread that renews the lease."""
+    reading = Reading()
+    credentials = Credentials(reading, 60, lambda: reading.now)
+    reading.value = fault
+    for _ in range(10):
+        reading.now += 60
+        assert credentials.headers() == {"authorization": "Bearer one"}
+        credentials.headers()
+    assert reading.asked == 11  # not with every request
+    assert len(caplog.records) == 1  # said once
+    assert SECRET not in caplog.text
+    reading.now, reading.value = reading.now + 60, "Bearer two"
+    assert credentials.headers() == {"authorization": "Bearer two"}
 
 
 @pytest.mark.parametrize("as_file", [False, True], ids=["pasted", "file of this machine"])
