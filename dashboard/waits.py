@@ -151,10 +151,14 @@ class WaitingWriter:
 
     def _cover(self, row: WaitingPod) -> None:
         """Approvals of the whole gang count for a member that begins to wait later."""
-        covered = False
-        for approval in self._standing_of(row):
+        covered, standing = False, self._standing_of(row)
+        said = Decision.objects.filter(waiting_pod=row, verdict=Verdict.REVOKE.value)
+        taken_back = set(said.values_list("username", flat=True)) if standing else set()
+        for approval in standing:
             if row.state != WaitingPod.State.WAITING or not _counts(approval, row):
                 continue
+            if approval.username in taken_back:
+                continue  # of this member alone; it stands for others
             at = max(approval.at, row.since)
             permits.approve(row, approval.username, at, approval.comment, True)
             Decision.objects.create(

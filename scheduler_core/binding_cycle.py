@@ -13,7 +13,7 @@ from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import Timings
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime.pre_binds import PreBinds
-from scheduler_core.framework.status import SUCCESS, Status, error
+from scheduler_core.framework.status import SUCCESS, Code, Status, error
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import ApiError, Executor
 
@@ -69,6 +69,10 @@ class BindingCycle:
         else:
             self._executor.submit(cycle.pod.uid, lambda: self._run(cycle, None))
 
+    def retry(self, cycle: PodCycle) -> None:
+        """Ask the cluster once more; what comes before Bind is done."""
+        self._executor.submit(cycle.pod.uid, lambda: self._run(cycle, []))
+
     def tell(self, done: BindingDone) -> None:
         """Say that a pod was bound, where that has not been said yet. On the scheduler thread."""
         if done.untold and done.status.is_success:
@@ -97,6 +101,7 @@ class BindingCycle:
             status, working = framework.run_pre_bind_pre_flight(state, pod, node)
             future = None
             if status.is_success and not working:
+                cycle.is_pre_bound = True
                 future = framework.bind_plugins[0].begin_bind(state, pod, node)
         except Exception as exc:  # noqa: BLE001 - as in _run
             status, working, future = error(f"binding raised {exc!r}"), [], None
@@ -117,7 +122,9 @@ class BindingCycle:
         failure = "it was cancelled" if done.cancelled() else done.exception()
         status = SUCCESS
         if failure is not None:
-            status = error(f'running Bind plugin "{plugin}": {failure}', plugin)
+            text = f'running Bind plugin "{plugin}": {failure}'
+            cause = failure if isinstance(failure, Exception) else None
+            status = Status(Code.ERROR, (text,), plugin, cause)
         try:
             self._post(BindingDone(cycle, status, untold=True))
         finally:
@@ -150,6 +157,7 @@ class BindingCycle:
             if not status.is_success:
                 return status
         # 2. Bind: an extender that does it comes before the plugins.
+        cycle.is_pre_bound = True
         bound = self._extenders.bind(pod, node, state.timings)
         status = framework.run_bind(state, pod, node) if bound is None else bound
         if not status.is_success:

@@ -30,6 +30,7 @@ class PodCycle:
         started_at: time of day; ``started``: perf_counter at pop.
         timings: of the scheduling cycle; those of the binding cycle are apart, because it may begin
             before this one's record is made.
+        is_pre_bound: PreBind is over; only the binding itself is left.
         algorithm_seconds: from pop to the choice of a node, or to the end of PostFilter.
         seconds: how long it took; None: it is still under way, or has just ended.
         group_failure: why the cycle of its native pod group failed, which sends it back to the
@@ -58,6 +59,7 @@ class PodCycle:
     waiting: WaitingPod | None = None
     waiting_since: float = 0.0
     binding_started: float = 0.0
+    is_pre_bound: bool = False
     binding_timings: Timings = NO_TIMINGS
     algorithm_seconds: float = 0.0
     seconds: float | None = None

@@ -34,6 +34,7 @@ from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.framework.status import Status, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.gang_deadlock import GangDeadlocks
+from scheduler_core.held_bindings import Backoff, HeldBindings
 from scheduler_core.inbox import Inbox
 from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
@@ -47,6 +48,7 @@ from scheduler_core.ports import (
     Executor,
     Observer,
     PermitInbox,
+    PodCondition,
     Subscription,
     WatchEvent,
 )
@@ -232,7 +234,19 @@ class Scheduler:
             is_assumed=self.cache.is_assumed_pod,
             on_allowed=self._start_binding,
             on_rejected=self._reject_waiting,
+            on_broken=lambda gang, text: self._held.gang_broken(gang, text),
             native=[n for n, fw in self.profiles.items() if fw.has_plugin(GangScheduling.name)],
+        )
+        self._held = HeldBindings(
+            self.informers.informer("Pod"),
+            self.informers.informer("Node"),
+            self.waiting_room.directory,
+            self._clock,
+            Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
+            is_on_its_way=self._is_on_its_way,
+            retry=self._binding.retry,
+            finish=self._end_binding,
+            tell=self._tell_held,
         )
         self._deadlocks = GangDeadlocks(
             self.waiting_room, self.cache, lambda: self.snapshot.update(self.cache)
@@ -246,9 +260,9 @@ class Scheduler:
             self.queue,
             self.informers,
             tuple(self.profiles),
-            on_waiting_pod_deleted=self.waiting_room.remove,
-            on_pod_bound=self.waiting_room.bound,
-            on_node_deleted=self.waiting_room.node_deleted,
+            on_waiting_pod_deleted=self._waiting_pod_deleted,
+            on_pod_bound=self._pod_bound,
+            on_node_deleted=self._node_deleted,
             on_pod_group_changed=self.waiting_room.group_changed,
             on_handled=metrics.event_handled if metrics is not None else None,
         )
@@ -317,6 +331,7 @@ class Scheduler:
         self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
+        self._held.stop()
 
     def pause(self) -> None:
         """Take no more pods from the queue; events, deadlines and decisions go on."""
@@ -386,6 +401,7 @@ class Scheduler:
         deadlines = (
             self.queue.next_deadline(),
             self.waiting_room.next_deadline(),
+            self._held.next_deadline(),
             self._listing.next_deadline(),
         )
         due = min((d for d in deadlines if d is not None), default=float("inf"))
@@ -397,7 +413,7 @@ class Scheduler:
         """One turn; whether there was anything to do.
 
         1. Take what happened from the inbox. 2. Apply people's decisions, then deadlines; release
-        a gang that holds up another one and is held up by it. 3. Move
+        a gang that holds up another one and is held up by it; try bindings again. 3. Move
         pods whose backoff has ended. 4. Schedule one pod. 5. Act on waits that ended.
         """
         worked = self._drain_inbox()
@@ -405,6 +421,7 @@ class Scheduler:
         heard = self._heard_until(now)
         worked |= self._apply_decisions()
         worked |= self.waiting_room.expire(now, heard)
+        worked |= self._held.turn(now)
         worked |= self._deadlocks.look(now)
         worked |= self.waiting_room.settle()
         self.queue.flush()
@@ -446,7 +463,7 @@ class Scheduler:
         return (
             depths.active > 0
             or self._background > 0
-            or self.cache.assumed_count > len(self.waiting_pods)
+            or self.cache.assumed_count > len(self.waiting_pods) + len(self._held)
         )
 
     def _is_synced(self) -> bool:
@@ -607,8 +624,15 @@ class Scheduler:
             self._metrics.attempt_ended(cycle, status, self._clock.now())
 
     def _finish_binding(self, done: BindingDone) -> None:
-        cycle, status = done.cycle, done.status
+        status = self._held.ended(done.cycle, done.status)
+        if status is None:
+            return
+        done.untold |= status.is_success and not done.status.is_success
+        done.status = status
         self._binding.tell(done)
+        self._end_binding(done.cycle, status)
+
+    def _end_binding(self, cycle: PodCycle, status: Status) -> None:
         if not status.is_success:
             self._scheduling.undo(cycle, status)
         self.waiting_room.binding_finished(cycle, status)
@@ -623,6 +647,39 @@ class Scheduler:
         )
         if self._metrics is not None:
             self._metrics.attempt_ended(cycle, status, self._clock.now())
+
+    # -- gangs whose members are not all bound ---------------------------------------------------
+
+    def _is_on_its_way(self, pod: Pod) -> bool:
+        """It holds a node, and waits for nobody."""
+        return self.cache.is_assumed_pod(pod) and self.waiting_pods.get(pod.uid) is None
+
+    def _tell_held(self, cycle: PodCycle, failure: str, text: str) -> None:
+        """On the pod, as of any binding that fails, and beside the approval that it had."""
+        self._writer.emit_event(
+            cycle.pod,
+            type="Warning",
+            reason="FailedScheduling",
+            action="Binding",
+            note=text,
+            reporting_controller=cycle.framework.profile_name,
+        )
+        pod: Pod = self.informers.informer("Pod").get(cycle.pod.key) or cycle.pod
+        condition = PodCondition("PodScheduled", "False", "SchedulerError", text)
+        self._writer.patch_status(pod, condition, cycle.node_name)
+        self.waiting_room.binding_held(cycle, failure, text)
+
+    def _waiting_pod_deleted(self, pod: Pod) -> bool:
+        held = self._held.pod_deleted(pod)
+        return self.waiting_room.remove(pod) or held
+
+    def _pod_bound(self, pod: Pod) -> None:
+        self._held.pod_bound(pod)
+        self.waiting_room.bound(pod)
+
+    def _node_deleted(self, name: str) -> None:
+        self._held.node_deleted(name)
+        self.waiting_room.node_deleted(name)
 
 
 def _answer(question: Question) -> None:

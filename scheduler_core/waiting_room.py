@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 
 from scheduler_core.api import Pod
 from scheduler_core.backend.informers import Informers
@@ -51,6 +52,7 @@ class WaitingRoom:
         is_assumed: whether a pod holds a node without being bound.
         on_allowed: takes a cycle whose last plugin has allowed.
         on_rejected: takes a cycle whose wait ended otherwise, with the status.
+        on_broken: hears of a gang that broke, and why: who of it is not bound gives its node back.
         native: schedulerNames of the profiles that have native gangs.
     """
 
@@ -63,6 +65,7 @@ class WaitingRoom:
         is_assumed: Callable[[Pod], bool],
         on_allowed: Callable[[PodCycle], None],
         on_rejected: Callable[[PodCycle, Status], None],
+        on_broken: Callable[[GangId, str], None] = lambda _gang, _text: None,
         native: Collection[str] = (),
     ) -> None:
         self._pods = pods
@@ -71,6 +74,7 @@ class WaitingRoom:
         self._is_assumed = is_assumed
         self._on_allowed = on_allowed
         self._on_rejected = on_rejected
+        self._on_broken = on_broken
         self._nodes: Informer = informers.informer("Node")
         self.directory = GangDirectory(informers, native)
         self.gangs = WaitingGangs()
@@ -85,7 +89,10 @@ class WaitingRoom:
         self.restored = RestoredWaits(observers, clock)
         #: Pods that were let go after an approval and are not bound yet, by uid.
         self._let_go: dict[str, WaitingPodRecord] = {}
-        #: Those of them whose binding failed: the approval counts for their next attempt.
+        #: Of those of them that keep their nodes until they are bound, why they are not yet.
+        self._failures: dict[str, str] = {}
+        #: Those whose binding failed and that gave their nodes back: the approval counts for their
+        #: next attempt.
         self._carried: dict[str, WaitingPodRecord] = {}
 
     def __len__(self) -> int:
@@ -169,13 +176,23 @@ class WaitingRoom:
         gang = self.directory.gang_of(cycle.pod)
         self._break_gang(gang, record.gang_uid, f"{record.pod.key} of its gang: {text}")
 
+    def binding_held(self, cycle: PodCycle, failure: str, text: str) -> None:
+        """The binding failed, and is tried again: people read why the pod is not bound yet."""
+        record = self._let_go.get(cycle.pod.uid)
+        if record is not None:
+            self._failures[cycle.pod.uid] = failure
+            self._observers.tell("pod_resolved", replace(record, message=text))
+
     def binding_finished(self, cycle: PodCycle, status: Status) -> None:
         """A binding cycle is over. An approval outlives one that failed, unless the node is gone:
         then the gang is broken, and those of it that are not bound are free."""
         uid = cycle.pod.uid
-        record = self._let_go.pop(uid, None)
+        record, failure = self._let_go.pop(uid, None), self._failures.pop(uid, None)
         if status.is_success:
             self._carried.pop(uid, None)
+            if record is not None and failure is not None:
+                text = f"bound at last; its binding had failed: {failure}"
+                self._observers.tell("pod_resolved", replace(record, message=text, let_go=False))
             return
         if record is None:
             return
@@ -256,12 +273,14 @@ class WaitingRoom:
             text = f"node {name}, which {parked.waiting.pod.key} held, was deleted"
             self._break_gang(parked.gang, parked.gang_uid, text)
 
-    def _break_gang(self, gang: GangId | None, uid: str, text: str) -> None:
+    def _break_gang(self, gang: GangId | None, gang_uid: str, text: str) -> None:
         """Members that wait, and those whose binding is to be tried again, are free."""
         for parked in self.gangs.members(gang):
             parked.waiting.break_up(text)
+        if gang is not None:
+            self._on_broken(gang, text)
         for uid, record in list(self._carried.items()):
-            if gang is not None and (record.pod_group, record.gang_uid) == (gang.key, uid):
+            if gang is not None and (record.pod_group, record.gang_uid) == (gang.key, gang_uid):
                 del self._carried[uid]
                 self._resolve(record, WaitOutcome.BROKEN, text)
 

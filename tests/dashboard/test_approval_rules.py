@@ -329,6 +329,21 @@ def test_a_gangs_approval_is_taken_back(run: SchedulerRun, operator: User) -> No
     assert waiting(run, "b", pod_group=GANG).state == "waiting"
 
 
+def test_what_is_taken_back_of_one_member_does_not_come_back(
+    run: SchedulerRun, operator: User
+) -> None:
+    """Not with the next thing that is told of its wait, as after a restart."""
+    row = waiting(run, "a", pod_group=GANG)
+    waiting(run, "b", pod_group=GANG)
+    say_of_gang(operator, "approve", run)
+    assert say(operator, "revoke", row).code == "accepted"
+    told(run, wait(row.cycle, "a", pod_group=GANG))
+    row.refresh_from_db()
+    assert (row.state, row.approvals) == ("waiting", [])
+    assert waiting(run, "c", pod_group=GANG).state == "sent"
+    assert say(operator, "approve", row).code == "accepted"
+
+
 def test_a_later_member_of_the_approver_is_not_covered(run: SchedulerRun, operator: User) -> None:
     terms = ApprovalTerms(requester_may_approve=False)
     waiting(run, "a", pod_group=GANG, terms=terms)

@@ -29,7 +29,7 @@ RULES: Final = {
     "late word won": "a word that was given when the time was over never counts",
     "deadline not applied": "a wait ends within 2 s of its deadline, or of the worker's return",
     "deadline moved": "a restart gives nobody more time, nor less",
-    "gang partly bound": "of a gang as many are bound as it needs, or none, or it is broken",
+    "gang partly bound": "of a gang as many are bound as it needs, or none, or its node went",
     "waits for nothing": "a pod that is gone, or bound, waits no more",
     "no reason": "a wait that ended otherwise than allowed says why",
 }
@@ -37,8 +37,6 @@ RULES: Final = {
 SOON: Final = 2.0
 #: Two readings of one clock may differ by so much when they went through a database.
 EPSILON: Final = 1e-3
-#: What a row says whose pod lost its node otherwise than by the node's end.
-NO_LONGER_FITS: Final = "no longer fits"
 APPROVAL: Final = "kubesched.io/approval"
 OPEN: Final = ("waiting", "sent")
 
@@ -241,17 +239,21 @@ def _needed(wait: Row) -> int:
 
 
 def _counting(words: Sequence[Row], wait: Row, until: float = float("inf")) -> list[Row]:
-    """The approvals that stand when all words up to a moment are heard, one a person."""
+    """The approvals that stand when all words up to a moment are heard, one a person. Who has taken
+    theirs back may give another; an older one does not come back."""
     standing: dict[str, Row] = {}
+    taken_back: dict[str, float] = {}
     own = not wait["terms"].get("requester_may_approve", True)
     for word in words:
         if word["at"] > until:
             continue
         user = word["username"]
         if word["verdict"] == "approve" and not (own and user == wait["requested_by"]):
-            standing.setdefault(user, word)
+            if word["at"] >= taken_back.get(user, word["at"]):
+                standing.setdefault(user, word)
         elif word["verdict"] == "revoke" and word["applied"] not in (False, 0):
             standing.pop(user, None)
+            taken_back[user] = word["at"]
     return list(standing.values())
 
 
@@ -377,10 +379,22 @@ def _without_effect(facts: Facts, wait: Row, words: Sequence[Row], terms: Terms)
         if denials and denials[0]["at"] < deadline:
             yield f"{_name(wait)} timed out, though {denials[0]['username']} denied it in time"
         end = _end_by_time(facts, wait)
-        if all(_enough(facts, other, end - EPSILON) for other in _asked_with(facts, wait)):
+        gang = _asked_with(facts, wait)
+        if all(_enough(facts, other, end - EPSILON) for other in gang) and not any(
+            _taken_back_after(facts, other, end) for other in gang
+        ):
             yield f"{_name(wait)} timed out, though it was approved in time"
     if _is_open(wait) and words:
         yield from _no_effect_yet(facts, wait, words, terms)
+
+
+def _taken_back_after(facts: Facts, wait: Row, end: float) -> bool:
+    """An approved member waits for its gang beyond its own deadline; without its approval that is
+    over at once."""
+    words = facts.decisions[wait["id"]]
+    return any(
+        w["verdict"] == "revoke" and w["applied"] and w["at"] >= end - EPSILON for w in words
+    )
 
 
 def _asked_with(facts: Facts, wait: Row) -> list[Row]:
@@ -536,14 +550,12 @@ def _is_excused(facts: Facts, group: Group, members: Iterable[Pod], first: float
 
 
 def _lost_its_node(facts: Facts, wait: Row, first: float) -> bool:
-    """It broke, and says why, after the gang was let go: its node was deleted since its wait began,
-    or its binding failed and the node was no longer its."""
+    """It broke, and says why, after the gang was let go: its node was deleted since its wait
+    began. That its binding failed and another took its room is no excuse."""
     if wait["state"] != "broken" or not wait["message"]:
         return False
     if wait["resolved_at"] < first - EPSILON:
         return False
-    if NO_LONGER_FITS in wait["message"]:
-        return True
     gone = facts.nodes_deleted.get(wait["node"], ())
     return any(wait["since"] - EPSILON <= at <= wait["resolved_at"] + EPSILON for at in gone)
 

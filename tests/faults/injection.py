@@ -30,7 +30,8 @@ __all__ = [
 WORKER_COMMITS: Final = (
     "lease",  # a lease is taken, renewed or given back
     "start",  # the wish for a state, or what became of it, is written on the run
-    "journal",  # the sandbox keeps a write: a binding, an object of a user
+    "journal",  # the sandbox keeps a write: a status, an object of a user
+    "bind",  # the sandbox keeps a binding
     "snapshot",  # the sandbox keeps a snapshot
     "record",  # the recorder keeps what the scheduler told
     "inbox",  # the permit inbox looks under the run's lock
@@ -59,7 +60,7 @@ def points_of(where: str) -> list[str]:
 COMMIT_POINTS: Final = tuple(
     point for where in (*WORKER_COMMITS, *WEB_COMMITS) for point in points_of(where)
 )
-AWAY_POINTS: Final = tuple(f"{way} journal" for way in AWAY_WAYS)
+AWAY_POINTS: Final = tuple(f"{way} {where}" for where in ("journal", "bind") for way in AWAY_WAYS)
 
 
 class Killed(BaseException):

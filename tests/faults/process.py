@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Final
@@ -43,6 +43,7 @@ from scheduler_core.algorithm import SeededRandom
 from scheduler_core.clock import VirtualClock
 from scheduler_core.cluster import sandbox as sandbox_module
 from scheduler_core.cluster.commit import GroupCommit
+from scheduler_core.cluster.journal import Write
 from scheduler_core.cluster.kubelet import SandboxKubelet
 from scheduler_core.cluster.pod_group_status import PodGroupController
 from scheduler_core.cluster.sandbox import SandboxCluster
@@ -82,6 +83,17 @@ class InlineCommit(GroupCommit):
 
     def _run(self) -> None:
         return  # the thread that the product would leave this to ends at once
+
+
+class NamingJournal(sandbox_journal.DatabaseJournal):
+    """The product's, whose commits with bindings are faults' aims of their own."""
+
+    faults: Faults
+
+    def append(self, writes: Sequence[Write]) -> None:
+        binds = any(write.verb == "bind" for write in writes)
+        with self.faults.within("bind" if binds else "journal"):
+            super().append(writes)
 
 
 class InlineInbox(DatabasePermitInbox):
@@ -265,9 +277,8 @@ class Worker:
                 return False
             self._keepers.append(sandbox)
         snapshot, writes = sandbox_journal.load(around.cluster_id)
-        journal = sandbox_journal.DatabaseJournal(
-            around.cluster_id, sandbox.fence, lambda: None, self._pause
-        )
+        journal = NamingJournal(around.cluster_id, sandbox.fence, lambda: None, self._pause)
+        journal.faults = faults
         with faults.within("journal"):
             try:
                 self.cluster = SandboxCluster.restore(

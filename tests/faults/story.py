@@ -159,11 +159,17 @@ class Round:
     def _plan(self) -> None:
         others = self.rng.sample(TARGETS, self.rng.choice((0, 1, 2, 3, 5)))
         for point in dict.fromkeys([self.target, *others]):
-            spared = 0 if point != self.target else self.rng.choice((0, 0, 1, 2, 5))
-            shots = shots_of(point, spared if point == self.target else self.rng.randrange(12))
+            shots = shots_of(point, self._spared(point))
             self.faults.shots += shots
             if not shots and point:
                 self._planned.append(point)
+
+    def _spared(self, point: str) -> int:
+        """How many commits the fault lets pass; there are few with bindings in a round."""
+        few = point.endswith(" bind")
+        if point == self.target:
+            return self.rng.choice((0, 0, 1) if few else (0, 0, 1, 2, 5))
+        return self.rng.randrange(4 if few else 12)
 
     # --- the whole round ----------------------------------------------------------------------
 
@@ -389,6 +395,11 @@ class Round:
         except DatabaseError:
             connection.close()  # the person reads that it did not work
 
+    @property
+    def _is_about_binding(self) -> bool:
+        """It needs approvals to come to its fault."""
+        return self.target in SITUATED or self.target.endswith(" bind")
+
     def _somebody_decides(self) -> None:
         rng = self._plot
         person = rng.choice(self.people)
@@ -401,9 +412,7 @@ class Round:
         now = self.clock.now()
         urgent = [row for row in rows if abs(row.deadline - now) <= 2 * TICK]
         row = rng.choice(urgent or rows)
-        verdict = rng.choices(list(Verdict), (86, 6, 8) if self.target in SITUATED else (7, 1, 2))[
-            0
-        ]
+        verdict = rng.choices(list(Verdict), (86, 6, 8) if self._is_about_binding else (7, 1, 2))[0]
         if row.pod_group and rng.random() < 0.6:
             target = Target.whole_gang(self.run_id, row.pod_group)
         else:

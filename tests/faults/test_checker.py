@@ -246,6 +246,11 @@ def bound_with_an_approval_that_was_taken_back(hand: Hand) -> None:
     hand.word(wait, verdict="revoke", at=1.5)
 
 
+def bound_with_an_approval_that_came_back(hand: Hand) -> None:
+    bound_with_an_approval_that_was_taken_back(hand)
+    hand.word(WaitingPod.objects.get(), at=1.0, counts=False)
+
+
 def bound_with_the_requesters_own_approval(hand: Hand) -> None:
     wait = hand.approved()
     wait.requested_by = "ann"
@@ -354,6 +359,12 @@ def half_a_gang_that_broke_although_no_node_went(hand: Hand) -> None:
     WaitingPod.objects.filter(name="g-1").update(state="broken", message="node n1 was deleted")
 
 
+def half_a_gang_whose_room_others_took(hand: Hand) -> None:
+    hand.gang(True, False)
+    why = "its binding failed, and the pod no longer fits on n1"
+    WaitingPod.objects.filter(name="g-1").update(state="broken", message=why)
+
+
 def half_a_gang_that_is_broken_without_a_word(hand: Hand) -> None:
     hand.gang(True, False)
     WaitingPod.objects.filter(name="g-1").update(state="broken")
@@ -388,7 +399,7 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
     "bound without approval": [
         bound_unasked, bound_although_its_wait_was_turned_down, bound_with_one_of_two_approvals,
         bound_with_the_same_approval_twice, bound_with_an_approval_that_was_taken_back,
-        bound_with_the_requesters_own_approval,
+        bound_with_an_approval_that_came_back, bound_with_the_requesters_own_approval,
     ],
     "approved by another's word": [
         an_approval_of_the_pod_that_had_the_name_before, a_wait_of_a_pod_that_never_was,
@@ -410,7 +421,7 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
     "gang partly bound": [
         half_a_gang, half_a_gang_that_is_broken_without_a_word,
         a_broken_gang_that_still_holds_a_node, half_a_gang_of_which_a_wait_broke_before,
-        half_a_gang_that_broke_although_no_node_went,
+        half_a_gang_that_broke_although_no_node_went, half_a_gang_whose_room_others_took,
     ],
     "waits for nothing": [a_wait_whose_pod_is_gone, a_wait_whose_pod_is_bound],
     "no reason": [an_end_without_a_reason],

@@ -129,7 +129,8 @@ def run_bind(plugins: Sequence[BindPlugin], state: CycleState, pod: Pod, node_na
             continue
         outcome = status
         if not status.is_success and not status.is_rejected:
-            outcome = error(f'running Bind plugin "{plugin.name}": {status.message}', plugin.name)
+            text = f'running Bind plugin "{plugin.name}": {status.message}'
+            outcome = Status(Code.ERROR, (text,), plugin.name, status.error)
         break
     state.timings.add_point("Bind", now - started)
     if outcome.is_skip:

@@ -53,10 +53,6 @@ def member(name: str) -> Any:
     return pod(name).pod_group("g")
 
 
-def half_a_node(name: str) -> Any:
-    return make_pod(name).req(cpu="4").label(ASKS).pod_group("g")
-
-
 def native_gang(names: str, min_count: int = 2) -> Harness:
     return gang_harness(
         nodes=[make_node("n").capacity(cpu="8", memory="8Gi", pods="20")],
@@ -406,52 +402,6 @@ class TestBindingsThatFail:
             say(h, Verdict.APPROVE, name=name)
         h.advance(15.0)
         assert bound(h) == ["a", "b"]
-
-    def refusing(self, h: Harness, *names: str) -> None:
-        """The next binding of each of these pods fails, and may be tried again."""
-        bind, left = h.cluster.bind, set(names)
-
-        def refuse(namespace: str, name: str, uid: str, node: str) -> None:
-            if name in left:
-                left.remove(name)
-                raise ApiError(503, "ServiceUnavailable", "the store is away")
-            bind(namespace, name, uid, node)
-
-        h.cluster.bind = refuse  # type: ignore[method-assign]
-
-    def test_who_loses_the_room_after_a_binding_that_failed_is_broken_and_asked_again(self) -> None:
-        h = harness(*(half_a_node(name) for name in "ab"), gang=2)
-        self.refusing(h, "b")
-        h.create("Pod", make_pod("other").req(cpu="4"))  # waits for the room of either
-        h.settle()
-        for name in "ab":
-            say(h, Verdict.APPROVE, name=name)
-        h.advance(30.0)
-        assert bound(h) == ["a", "other"]
-        assert last(h, "b").outcome is WaitOutcome.BROKEN
-        why = "its binding failed, and the pod no longer fits on n0: 0/1 nodes are available"
-        assert last(h, "b").message.startswith(why)
-        h.cluster.delete("Pod", "default", "other", grace_period_seconds=0)
-        h.advance(30.0)
-        assert (bound(h), h.waiting_names()) == (["a"], ["b"])
-        say(h, Verdict.APPROVE, name="b")
-        assert bound(h) == ["a", "b"]
-
-    def test_the_rest_of_its_gang_that_is_not_bound_is_released_too(self) -> None:
-        """No row says allowed while its pod is pending."""
-        h = harness(*(half_a_node(name) for name in "abc"), gang=3, nodes=2)
-        self.refusing(h, "b", "c")
-        h.create("Pod", make_pod("other").req(cpu="8"))
-        h.create("Pod", make_pod("small").req(cpu="4"))
-        h.create("Pod", make_pod("last").req(cpu="4"))
-        h.settle()
-        for name in "abc":
-            say(h, Verdict.APPROVE, name=name)
-        h.advance(60.0)
-        pending = {"a", "b", "c"} - set(bound(h))
-        assert pending
-        assert {last(h, name).outcome for name in pending} == {WaitOutcome.BROKEN}
-        assert any("of its gang: its binding failed" in last(h, name).message for name in pending)
 
     def test_a_gang_whose_node_is_deleted_after_the_approval_is_broken(self) -> None:
         h = harness(
