@@ -18,7 +18,10 @@ from .statuses import LostAnswer, decode, error_of
 from .timing import Backoff, Random, Timing
 from .transport import JSON, Answer, NoAnswer, Query, Stream, Transport
 
-__all__ = ["KubeApi", "Patience"]
+__all__ = ["CONNECTIONS", "KubeApi", "Patience"]
+
+#: requests under way at once
+CONNECTIONS: Final = 48
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
@@ -48,6 +51,8 @@ class KubeApi:
     Attributes:
         transport: for everything but watches.
         watches: for watches, which keep their connections for minutes.
+        slots: one for each connection of ``transport``. Waiting for one comes before the fence is
+            asked: a write that waited in the pool could be sent when the lease is another's.
         hurried: set before the end; nothing that failed is tried again.
         closed: set at the end; nothing is sent any more.
     """
@@ -59,6 +64,7 @@ class KubeApi:
     limit: RateLimit
     fence: Fence = NO_FENCE
     patience: Patience = field(default_factory=Patience)
+    slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(CONNECTIONS))
     hurried: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
 
@@ -120,13 +126,24 @@ class KubeApi:
             LostAnswer: no answer. ApiError: the fence is closed, or this client is.
         """
         self.limit.wait(self.closed)
+        if not self.slots.acquire(timeout=self.patience.timeout):
+            text = f"{method} {path}: no connection became free in time"
+            raise LostAnswer(text, sent=False, timed_out=True)
+        try:
+            return self._send(method, path, query, body, content_type)
+        finally:
+            self.slots.release()
+
+    def _send(
+        self, method: str, path: str, query: Query, body: bytes | None, content_type: str
+    ) -> Answer:
         timeout = self.patience.timeout
         if method != "GET":
             left = self.fence.check()
             if left < math.inf:
                 timeout = min(timeout, left)
                 # The server gives it up too: what it did later would be after the lease.
-                query = [*query, ("timeout", f"{max(1, int(timeout))}s")]
+                query = [*query, ("timeout", _duration(timeout))]
         if self.closed.is_set():
             raise ApiError(503, "ServiceUnavailable", "the connection to the cluster is closed")
         try:
@@ -172,6 +189,11 @@ class KubeApi:
         if isinstance(stream, Answer):
             raise error_of(stream)
         return stream
+
+
+def _duration(seconds: float) -> str:
+    """As Go writes it, and never longer."""
+    return f"{int(seconds)}s" if seconds >= 1 else f"{max(1, int(seconds * 1000))}ms"
 
 
 def _spread(seconds: float, random: Random) -> float:

@@ -24,7 +24,7 @@ from scheduler_core.ports import (
 )
 
 from . import binding
-from .api import KubeApi, Patience
+from .api import CONNECTIONS, KubeApi, Patience
 from .election import LeaderElector, LeaseSettings
 from .event_writer import Emission, EventWriter, reference_of
 from .fence import NO_FENCE, Fence, Gate
@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 LIVE_PODS: Final[Mapping[str, str]] = MappingProxyType(
     {"Pod": "status.phase!=Succeeded,status.phase!=Failed"}
 )
-#: connections for requests, watches and the lease
-_REQUESTS, _WATCHES, _LEASE = 48, 32, 1
+#: connections for watches and the lease
+_WATCHES, _LEASE = 32, 1
 #: seconds that events may still be written at the end
 _EVENTS_AT_END: Final = 2.0
 #: for people who wait for an answer
@@ -96,7 +96,7 @@ class KubeCluster:
         self._fields = fields
         self._options = options
         self._api = KubeApi(
-            endpoint.open(_REQUESTS),
+            endpoint.open(CONNECTIONS),
             endpoint.open(_WATCHES, waits=False),
             timing,
             random or standard_random.random,

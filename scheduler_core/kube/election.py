@@ -10,6 +10,7 @@ request, or a process that was stopped and goes on, has lost it.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -145,6 +146,11 @@ class LeaderElector:
         except (ApiError, NoAnswer) as error:
             held = None
             self._note(str(error))
+        except Exception as fault:
+            # Whatever it is: without this thread nobody would ever be a candidate again.
+            held = None
+            log.exception("the election stumbled")
+            self._note(type(fault).__name__)
         self._settle(held)
 
     def _pause(self) -> float:
@@ -215,7 +221,8 @@ class LeaderElector:
         spec = {
             **old,
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, round(settings.lease_duration)),
+            # Upwards: others wait for this long, and we may write until the renew deadline.
+            "leaseDurationSeconds": math.ceil(settings.lease_duration),
             "acquireTime": old.get("acquireTime") if ours else now,
             "renewTime": now,
             "leaseTransitions": transitions if ours or not old else transitions + 1,

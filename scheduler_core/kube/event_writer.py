@@ -154,10 +154,13 @@ class EventLane:
                 if not self._queue and self._closed:
                     break
                 emission = self._queue.popleft() if self._queue else None
-            if emission is not None:
-                self.write(emission)
-            else:
-                self.count_up(self._clock.now())
+            try:
+                if emission is not None:
+                    self.write(emission)
+                else:
+                    self.count_up(self._clock.now())
+            except Exception:
+                log.exception("the events stumbled")  # and go on with the next one
         self.count_up(self._clock.now() + _COUNT_SECONDS)
 
     # -- on the lane's thread ----------------------------------------------------------------------

@@ -31,6 +31,10 @@ log = logging.getLogger(__name__)
 LIST_LIMIT: Final = 500
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 20.0
+#: seconds; a server that says "later" is listened to so far
+_LONGEST_LATER: Final = 60.0
+#: of a server whose data are older than what we know: it was restored from a backup
+_IS_AHEAD: Final = "Too large resource version"
 #: a watch that ended sooner, in seconds, is no sign of health
 _SHORT: Final = 1.0
 #: as kube-apiserver ends watches by itself: after five to ten minutes
@@ -186,13 +190,13 @@ class Reflector:
         return 0.0
 
     def _after(self, error: ApiError) -> float:
-        if error.code == 410:
+        if error.code == 410 or _IS_AHEAD in error.message:
             self._version = ""
         if error.code == 404:
             self._version = self._api_version = ""  # the API was taken away
         elif error.code != 410:
             self._tell_trouble(error)
-        return self._backoff.pause()
+        return max(self._backoff.pause(), min(error.retry_after or 0.0, _LONGEST_LATER))
 
     def _tell_trouble(self, error: ApiError | None) -> None:
         text = "" if error is None else f"{error.code} {error.message}"
@@ -273,10 +277,15 @@ class Reflector:
         with self._lock:
             if not self._stopped.is_set():
                 self._stream = stream
+        before = self._version
         try:
             if not self._stopped.is_set():
                 self._hear(stream)
         except NoAnswer as lost:
+            if lost.timed_out and self._version == before:
+                # Not even a bookmark. So is a server whose data were restored from a backup, until
+                # it comes to the version that we have asked for.
+                self._version = ""
             raise ApiError(503, "ServiceUnavailable", f"watch {path}: {lost}") from lost
         finally:
             with self._lock:

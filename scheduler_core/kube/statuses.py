@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -69,7 +70,10 @@ def error_of(answer: Answer) -> ApiError:
     if not isinstance(body, dict) or body.get("kind") != "Status":
         text = answer.body[:_LONGEST_TEXT].decode(errors="replace").strip()
         body = {"message": text or f"the server answered {answer.status}"}
-    return error_of_status({**body, "code": body.get("code") or answer.status})
+    error = error_of_status({**body, "code": body.get("code") or answer.status})
+    if answer.retry_after is not None:
+        error.retry_after = math.ceil(answer.retry_after)
+    return error
 
 
 def error_of_status(status: Json) -> ApiError:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from scheduler_core.clock import VirtualClock
+from scheduler_core.kube.api import KubeApi
 from scheduler_core.kube.cluster import KubeCluster
 from scheduler_core.kube.election import LeaderElector, LeaseSettings
 from scheduler_core.kube.fence import LeaseLost
+from scheduler_core.kube.rate_limit import RateLimit
 from scheduler_core.kube.transport import Answer
 from tests.contract.support import pod
-from tests.kube.fake import FakeServer, Request, VirtualTiming, lost, on, status
+from tests.kube.fake import (
+    FakeServer,
+    FakeTransport,
+    Request,
+    VirtualTiming,
+    lost,
+    on,
+    status,
+)
 
 SETTINGS = LeaseSettings("kubesched")
 
@@ -217,6 +229,34 @@ def test_a_lease_of_a_stock_scheduler_is_waited_for(
     assert server.leases["kubesched"]["spec"]["leaseTransitions"] == 5
 
 
+def test_the_lease_is_never_shorter_than_the_right_to_write(
+    server: FakeServer, timing: VirtualTiming
+) -> None:
+    """The API knows whole seconds alone."""
+    elector = LeaderElector(
+        LeaseSettings("kubesched", "kube-system", 2.4, 2.3, 0.5),
+        "a",
+        server.open(1),
+        clock=timing.clock,
+        timing=timing,
+        random=lambda: 0.5,
+    )
+    elector.turn()
+    assert server.leases["kubesched"]["spec"]["leaseDurationSeconds"] == 3
+
+
+def test_a_fault_of_our_own_does_not_end_the_candidacy(
+    server: FakeServer, timing: VirtualTiming
+) -> None:
+    a = Candidate(server, "a")
+    server.before.append(on("GET", "/kubesched", RuntimeError("a bug")))
+    a.elector.turn()
+    assert (a.leads, a.elector.trouble) == (False, "RuntimeError")
+    server.before.clear()
+    a.elector.turn()
+    assert (a.leads, a.elector.trouble) == (True, "")
+
+
 @pytest.mark.parametrize(
     ("durations", "text"),
     [
@@ -269,6 +309,52 @@ def test_a_write_has_to_be_over_before_the_lease_is(
     timing.clock.advance(6)
     cluster.bind("default", "web", uid, "n1")
     assert server.asked("POST", "/binding")[0].query["timeout"] == "4s"
+
+
+def test_also_in_its_last_moment(
+    server: FakeServer, timing: VirtualTiming, cluster: KubeCluster
+) -> None:
+    uid = server.sandbox.create("Pod", pod())["metadata"]["uid"]
+    cluster.elect(SETTINGS, "a").turn()
+    timing.clock.advance(9.75)
+    cluster.bind("default", "web", uid, "n1")
+    assert server.asked("POST", "/binding")[0].query["timeout"] == "250ms"
+
+
+def test_a_write_that_waited_for_a_connection_asks_for_the_lease_afterwards(
+    server: FakeServer, timing: VirtualTiming
+) -> None:
+    """Every connection hangs; when one is free at last, the lease is another's."""
+    elector = Candidate(server, "a").elector
+    elector.turn()
+    hanging, go_on = threading.Event(), threading.Event()
+
+    class Hanging(FakeTransport):
+        def request(self, method: str, path: str, **how: Any) -> Answer:
+            hanging.set()
+            assert go_on.wait(10)
+            return super().request(method, path, **how)
+
+    api = KubeApi(
+        Hanging(server),
+        server.open(1),
+        timing,
+        lambda: 0.5,
+        RateLimit(-1, 1, timing),
+        elector,
+        slots=threading.Semaphore(1),
+    )
+    server.requests.clear()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(api.get, "/api/v1/nodes")
+        assert hanging.wait(10)
+        second = pool.submit(api.call, "DELETE", "/api/v1/nodes/n1")
+        timing.clock.advance(11)
+        go_on.set()
+        assert first.result(10)["items"] == []
+        with pytest.raises(LeaseLost):
+            second.result(10)
+    assert {request.method for request in server.requests} == {"GET"}
 
 
 def test_a_lost_answer_is_not_repeated_after_the_lease(

@@ -15,7 +15,17 @@ from scheduler_core.kube.reflector import Reflector
 from scheduler_core.kube.resources import kind_named
 from scheduler_core.ports import ApiError
 from tests.contract.support import Recorder, node, pod
-from tests.kube.fake import FakeServer, Request, VirtualTiming, lost, on, status, times, unsent
+from tests.kube.fake import (
+    FakeServer,
+    Request,
+    VirtualTiming,
+    later,
+    lost,
+    on,
+    status,
+    times,
+    unsent,
+)
 
 
 class Told(Recorder):
@@ -196,6 +206,42 @@ def test_410_again_and_again_is_no_storm(server: FakeServer, timing: VirtualTimi
     assert timing.monotonic() - began >= 60
     assert len(server.requests) < 40
     assert told.seen == [("SYNCED", "")] * (len(told.seen))
+
+
+@pytest.mark.parametrize(
+    "ahead",
+    [
+        pytest.param("silent", id="as kube-apiserver 1.36: 200, and nothing is ever said"),
+        pytest.param("refused", id="as older ones"),
+    ],
+)
+def test_a_server_that_was_restored_from_a_backup(server: FakeServer, ahead: str) -> None:
+    """Its versions are lower than those that we know. Asked to go on there it would keep us waiting
+    until it comes that far, days perhaps."""
+    told = make(server)
+    text = "Timeout: Too large resource version: 9, current: 3"
+    if ahead == "refused":
+        server.before.append(times(1, on("WATCH", "/nodes", status(504, "Timeout", text))))
+        script(server, told)
+    else:
+        script(server, told, then("silent"))
+    server.sandbox.create("Node", node("n1"))
+    run(told)
+    assert lists(server) == 2
+    assert told.seen == [("ADDED", "n1"), ("SYNCED", ""), ("SYNCED", "")]
+
+
+def test_a_watch_that_is_refused_for_now_comes_when_it_was_told_to(
+    server: FakeServer, timing: VirtualTiming
+) -> None:
+    told = make(server)
+    server.before.append(times(3, lambda r: later(7) if r.verb == "WATCH" else None))
+    script(server, told)
+    run(told)
+    first, *_, last = server.asked("WATCH")
+    assert len(server.asked("WATCH")) == 4
+    assert last.at - first.at >= 21
+    assert lists(server) == 1
 
 
 def test_a_server_that_is_away_for_30_seconds(server: FakeServer, timing: VirtualTiming) -> None:
