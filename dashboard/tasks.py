@@ -11,8 +11,10 @@ from typing import Any
 
 from celery import Task, shared_task
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
+from django.conf import settings
 
 from dashboard import loops, retention
+from dashboard.health import heartbeat
 from dashboard.publisher import get_publisher
 from dashboard.rest import answers, throttle
 from dashboard.shutdown import shutting_down
@@ -45,6 +47,7 @@ def run_scheduler(self: Task, run_id: int) -> None:
 @shared_task(name="dashboard.tasks.ensure_loops")
 def ensure_loops() -> int:
     """Propose every sandbox and run that is wanted and not carried."""
+    heartbeat.heard()
     return propose_loops()
 
 
@@ -101,15 +104,22 @@ def _send_last_frames(**_: Any) -> None:
 
 @worker_ready.connect
 def _serve(sender: Any = None, **_: Any) -> None:
-    """Metrics, probes and calls as an extender, of the worker that carries runs."""
+    """Metrics, probes and calls as an extender, of the worker that carries runs; probes alone of
+    the one that does beat's tasks."""
     queues = set() if sender is None else set(sender.app.amqp.queues.consume_from)
-    if queues & {"loop", "sandbox"}:
-        from dashboard.worker_http import lifecycle
+    carries = bool(queues & {"loop", "sandbox"})
+    listen = settings.KUBESCHED_DEFAULT_LISTEN if "default" in queues else None
+    if not carries and listen is None:
+        return
+    from dashboard.worker_http import lifecycle
 
-        try:
+    try:
+        if carries:
             lifecycle.start(at_address="loop" in queues)
-        except lifecycle.CannotServe as error:
-            logger.error("%s", error)
+        elif listen is not None:
+            lifecycle.start_probes(listen)
+    except lifecycle.CannotServe as error:
+        logger.error("%s", error)
 
 
 @worker_shutdown.connect

@@ -6,11 +6,15 @@ import redis
 from django.conf import settings
 from django.db import connection
 
+from dashboard.health import heartbeat
 from dashboard.health.probes import Check, Probes
 from dashboard.metrics import carried
 from dashboard.shutdown import shutting_down
 
-__all__ = ["LOOP_SECONDS", "web_probes", "worker_probes"]
+__all__ = ["BEAT_SECONDS", "LOOP_SECONDS", "default_probes", "web_probes", "worker_probes"]
+
+#: Beat sends something every second or two.
+BEAT_SECONDS = 60.0
 
 #: A scheduling loop that has not turned for so long hangs; an extender may take a minute.
 LOOP_SECONDS = 120.0
@@ -31,6 +35,12 @@ def worker_probes() -> Probes:
         "sched-handler-sync": handlers_synced,
     }
     return Probes(live=live, ready=ready)
+
+
+def default_probes() -> Probes:
+    """Of the worker of beat's tasks, beside beat."""
+    ready: dict[str, Check] = {"shutdown": shutdown, "database": database, "redis": broker}
+    return Probes(live={"ping": ping, "beat": beat}, ready=ready)
 
 
 def ping() -> None:
@@ -65,6 +75,18 @@ def handlers_synced() -> str | None:
         if run.scheduler is not None and not run.scheduler.is_synced
     ]
     return f"not listed yet: {', '.join(missing)}" if missing else None
+
+
+def beat() -> str | None:
+    """What beat sends arrives and is done, or cannot arrive because Redis is away."""
+    silent = heartbeat.seconds_since()
+    if silent <= BEAT_SECONDS:
+        return None
+    try:
+        broker()
+    except redis.RedisError:
+        return None  # a restart would not help
+    return f"nothing came from beat for {silent:.0f} s"
 
 
 def loops() -> str | None:

@@ -52,11 +52,11 @@ class Probes:
     _under_way: dict[str, Future[str | None]] = field(default_factory=dict)
     _said: dict[str, float] = field(default_factory=dict)
 
-    def answer(self, path: str, query: Mapping[str, str], excluded: set[str]) -> ProbeAnswer:
+    def answer(self, path: str, verbose: bool, excluded: set[str]) -> ProbeAnswer:
         """The answer to ``/livez``, ``/readyz/database``, ...: ``path`` without the first slash.
 
         Args:
-            query: ``verbose`` lists every check.
+            verbose: list every check.
             excluded: checks that are left out.
         """
         probe, _, name = path.strip("/").partition("/")
@@ -78,7 +78,7 @@ class Probes:
         ]
         if any(results.values()):
             return ProbeAnswer(500, "".join([*lines, f"{probe} check failed\n"]))
-        if "verbose" in query:
+        if verbose:
             return ProbeAnswer(200, "".join([*lines, f"{probe} check passed\n"]))
         return ProbeAnswer(200, "ok")
 

@@ -30,5 +30,5 @@ def probe(request: HttpRequest, name: str, check: str = "") -> HttpResponse:
     """``/livez``, ``/readyz``, ``/healthz``, and one check of them (``/readyz/database``)."""
     path = f"{name}/{check}" if check else name
     excluded = {value for value in request.GET.getlist("exclude") if value}
-    answer = _probes().answer(path, request.GET.dict(), excluded)
+    answer = _probes().answer(path, "verbose" in request.GET, excluded)
     return HttpResponse(answer.text, status=answer.status, content_type=_TEXT)

@@ -12,12 +12,13 @@ from typing import Final
 from django.conf import settings
 
 from dashboard.extender_service.service import answer
+from dashboard.health.checks import default_probes
 from dashboard.runtime_dir import private_dir
 from dashboard.worker_http import client
 from dashboard.worker_http.routes import WorkerRoutes
 from dashboard.worker_http.server import TLSFiles, WorkerServer
 
-__all__ = ["CannotServe", "start", "stop"]
+__all__ = ["CannotServe", "start", "start_probes", "stop"]
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,25 @@ def start(*, at_address: bool = True) -> WorkerServer:
             ) from error
         if _server.address is not None:
             log.info("serving metrics, probes and extender calls at %s:%s", *_server.address)
+        return _server
+
+
+def start_probes(listen: tuple[str, int]) -> WorkerServer:
+    """Serve the probes of the default worker, and what it takes of memory and CPU, if this process
+    does not yet.
+
+    Raises:
+        CannotServe: the text names the variable.
+    """
+    global _server
+    with _lock:
+        if _server is None:
+            try:
+                _server = WorkerServer(WorkerRoutes(default_probes()), None, listen)
+            except OSError as error:
+                text = f"probes cannot be served (KUBESCHED_DEFAULT_LISTEN): {error}"
+                raise CannotServe(text) from error
+            log.info("serving probes at %s:%s", *listen)
         return _server
 
 

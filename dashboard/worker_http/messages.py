@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``path`` without the query; ``headers`` by lower-case name.
+    """``path`` without the query; ``query`` has every value of a name; ``headers`` by lower-case
+    name.
 
     Attributes:
         trusted: it came over the unix socket, which only this user can open, or with a client
@@ -26,7 +27,7 @@ class Request:
 
     method: str
     path: str
-    query: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
     headers: Mapping[str, str]
     body: bytes = b""
     trusted: bool = False

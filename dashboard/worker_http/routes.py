@@ -44,8 +44,8 @@ class WorkerRoutes:
         if request.method not in ("GET", "HEAD"):
             return problem(405, "Only GET is answered here.", Allow="GET, HEAD")
         if first in _PROBES:
-            excluded = set(filter(None, request.query.get("exclude", "").split(",")))
-            found = self._probes.answer(request.path, request.query, excluded)
+            excluded = set(filter(None, request.query.get("exclude", ())))
+            found = self._probes.answer(request.path, "verbose" in request.query, excluded)
             return Answer(found.status, found.text.encode())
         try:
             if not request.trusted:

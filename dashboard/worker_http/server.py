@@ -16,7 +16,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from dashboard.worker_http.messages import TEXT, Answer, BadBody, Handler, Request, problem
 
@@ -72,7 +72,7 @@ class WorkerServer:
     """Answers requests by ``handler`` until it is closed.
 
     Args:
-        unix_path: a socket that only this user can open; what comes over it is trusted.
+        unix_path: a socket that only this user can open, or None; what comes over it is trusted.
         listen: a TCP address besides, or None; port 0 takes a free one.
         tls: for the TCP address.
 
@@ -83,7 +83,7 @@ class WorkerServer:
     def __init__(
         self,
         handler: Handler,
-        unix_path: Path,
+        unix_path: Path | None,
         listen: tuple[str, int] | None = None,
         tls: TLSFiles | None = None,
     ) -> None:
@@ -91,9 +91,10 @@ class WorkerServer:
         self._servers: list[_Server] = []
         context = tls.context() if tls is not None else None
         try:
-            unix_path.unlink(missing_ok=True)
-            self._serve(_UnixServer(str(unix_path), handler, None))
-            unix_path.chmod(0o600)
+            if unix_path is not None:
+                unix_path.unlink(missing_ok=True)
+                self._serve(_UnixServer(str(unix_path), handler, None))
+                unix_path.chmod(0o600)
             self.address: tuple[str, int] | None = None
             if listen is not None:
                 kind = _Server6 if ":" in listen[0] else _Server
@@ -116,7 +117,8 @@ class WorkerServer:
             server.shutdown()
             server.server_close()
         self._servers.clear()
-        self._unix_path.unlink(missing_ok=True)
+        if self._unix_path is not None:
+            self._unix_path.unlink(missing_ok=True)
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
@@ -263,7 +265,7 @@ class _Connection(BaseHTTPRequestHandler):
         request = Request(
             self.command,
             url.path,
-            dict(parse_qsl(url.query, keep_blank_values=True)),
+            parse_qs(url.query, keep_blank_values=True),
             {name.lower(): value for name, value in self.headers.items()},
             b"",
             self.server.trusted or self._has_client_certificate(),

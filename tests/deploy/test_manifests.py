@@ -89,6 +89,16 @@ def test_selectors_find_their_pods() -> None:
             assert any(wanted.items() <= labels.items() for labels in pods), name_of(obj)
 
 
+def test_every_deployment_is_probed_at_a_port_that_it_has() -> None:
+    for obj in objects("base"):
+        if obj["kind"] != "Deployment":
+            continue
+        (container,) = obj["spec"]["template"]["spec"]["containers"]
+        ports = {port["name"] for port in container["ports"]}
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert container[probe]["httpGet"]["port"] in ports, name_of(obj)
+
+
 def test_beat_runs_once() -> None:
     (beat,) = [o for o in objects("base") if name_of(o) == "Deployment kubesched-beat"]
     assert beat["spec"]["replicas"] == 1

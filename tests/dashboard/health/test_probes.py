@@ -25,7 +25,7 @@ def probes(**ready: Any) -> Probes:
 
 
 def ask(found: Probes, path: str, *, verbose: bool = False, exclude: str = "") -> ProbeAnswer:
-    return found.answer(path, {"verbose": ""} if verbose else {}, {exclude} if exclude else set())
+    return found.answer(path, verbose, {exclude} if exclude else set())
 
 
 def test_all_is_well() -> None:

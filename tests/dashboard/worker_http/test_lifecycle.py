@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.health import checks, heartbeat
 from dashboard.worker_http import client, lifecycle
 from tests.dashboard.worker_http.certificates import Authority
 
@@ -43,11 +44,47 @@ def test_at_an_address_probes_are_free_and_the_rest_is_not(settings: Any) -> Non
     server = lifecycle.start()
     assert server.address is not None
     with closing(http.client.HTTPConnection(*server.address, timeout=10)) as connection:
-        for path, status in (("/livez", 200), ("/metrics", 401), ("/extender/1/x/filter", 404)):
+        for path, status in (("/livez", 200), ("/metrics", 401), ("/extender/1/x/filter", 405)):
             connection.request("GET", path)
             answer = connection.getresponse()
             answer.read()
             assert answer.status == status, path
+
+
+def test_the_default_worker_has_probes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = lifecycle.start_probes(("127.0.0.1", 0))
+    assert server.address is not None
+    with closing(http.client.HTTPConnection(*server.address, timeout=10)) as connection:
+
+        def ask(path: str) -> tuple[int, bytes]:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+
+        assert ask("/livez?verbose") == (200, b"[+]ping ok\n[+]beat ok\nlivez check passed\n")
+        assert ask("/extender/1/x/filter")[0] == 401
+        monkeypatch.setattr(heartbeat, "seconds_since", lambda: 61.0)
+        monkeypatch.setattr(checks, "broker", lambda: None)
+        assert ask("/livez/beat")[0] == 500
+
+
+def test_beat_that_redis_keeps_from_sending_is_not_to_blame(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    monkeypatch.setattr(heartbeat, "seconds_since", lambda: 61.0)
+    assert checks.beat() is None
+
+
+def test_two_checks_are_left_out(settings: Any) -> None:
+    settings.KUBESCHED_WORKER_LISTEN = ("127.0.0.1", 0)
+    server = lifecycle.start()
+    assert server.address is not None
+    with closing(http.client.HTTPConnection(*server.address, timeout=10)) as connection:
+        connection.request("GET", "/livez?verbose&exclude=ping&exclude=scheduling-loops")
+        assert connection.getresponse().read() == (
+            b"[+]ping excluded: ok\n[+]scheduling-loops excluded: ok\nlivez check passed\n"
+        )
 
 
 def test_an_address_that_is_taken_is_named(settings: Any) -> None:

@@ -76,7 +76,7 @@ def test_what_comes_over_the_unix_socket_is_trusted(serve: Serve, tmp_path: Path
     assert json.loads(body) == {
         "method": "GET",
         "path": "/x",
-        "query": {"a": "1"},
+        "query": {"a": ["1"]},
         "body": "",
         "trusted": True,
     }
