@@ -31,7 +31,8 @@ Json = dict[str, Any]
 TOKEN = "let-me-in"
 NODES, CPUS = 5, 8
 ALL = NODES * CPUS
-PATIENCE = Patience(timeout=1.0, budget=60.0)
+#: seconds of one request: where servers fall silent, and where one is merely busy with other tests
+IMPATIENT, PATIENT = 1.0, 10.0
 
 
 class Witness:
@@ -71,12 +72,14 @@ class Witness:
 class Worker:
     """A scheduler with a thread of its own, behind the proxy; a candidate if it has an identity."""
 
-    def __init__(self, url: str, identity: str = "", silence: float = 60.0) -> None:
+    def __init__(
+        self, url: str, identity: str = "", silence: float = 60.0, timeout: float = PATIENT
+    ) -> None:
         self.cluster = KubeCluster(
             connect(Token(url, TOKEN)),
             qps=-1,
             fields=LIVE_PODS,
-            patience=PATIENCE,
+            patience=Patience(timeout, budget=60.0),
             options=WatchOptions(silence=silence),
         )
         self.scheduler = Scheduler(
@@ -172,8 +175,14 @@ class World:
         self.room[name] = cpus
         self.sandbox.create("Node", node(name, cpus))
 
-    def worker(self, identity: str = "", url: str = "", silence: float = 60.0) -> Worker:
-        worker = Worker(url or self.proxy.url, identity, silence)
+    def worker(
+        self,
+        identity: str = "",
+        url: str = "",
+        silence: float = 60.0,
+        timeout: float = PATIENT,
+    ) -> Worker:
+        worker = Worker(url or self.proxy.url, identity, silence, timeout)
         self._stack.callback(worker.close)
         return worker.start()
 
