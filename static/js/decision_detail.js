@@ -64,10 +64,13 @@ export function rejectionGroups(rejections, rejected) {
   return counted.sort(most);
 }
 
-/** Score plugins of the table in order, with the weight that the numbers show (null: cannot tell). */
-export function scoreColumns(best) {
+/**
+ * Score plugins of the table in order, with the weight that the cycle used, or else the one that the
+ * numbers show (null: cannot tell).
+ */
+export function scoreColumns(best, weights = {}) {
   const names = best.length ? Object.keys(best[0].plugins) : [];
-  return names.map((name) => ({ name, weight: weightOf(best, name) }));
+  return names.map((name) => ({ name, weight: weights[name] ?? weightOf(best, name) }));
 }
 
 function weightOf(best, name) {

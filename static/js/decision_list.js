@@ -43,6 +43,13 @@ export class DecisionRows {
     return true;
   }
 
+  /** Of each pod in `newestOf` (uid -> number) no attempt before that number stays. */
+  keepNewest(newestOf) {
+    if (newestOf.size === 0) return;
+    const stay = this.rows.filter(({ uid, sequence }) => !(sequence < newestOf.get(uid)));
+    if (stay.length < this.rows.length) this.rows = stay;
+  }
+
   has(sequence) {
     return this.#find(sequence) >= 0;
   }

@@ -8,7 +8,7 @@ const FIXED_COLUMNS = 3;
 
 export function drawScores(view, cycle) {
   const best = cycle.best ?? [];
-  const columns = scoreColumns(best);
+  const columns = scoreColumns(best, cycle.weights);
   const scored = columns.length > 0;
   setHidden(view.scores, !scored);
   setHidden(view.noScores, scored);

@@ -1,6 +1,7 @@
 /** What every page of a run has in common: header, state, controls, connection, notices. */
 import { Api, ApiError } from "./api.js";
 import { ServerClock } from "./clock.js";
+import { openCutTexts } from "./cut_text.js";
 import { one } from "./lib/dom.js";
 import { startMenus } from "./lib/menu.js";
 import { startTheme } from "./lib/theme.js";
@@ -56,6 +57,7 @@ export function startRunPage({ topics = [], binaryTopics = [], change = () => {}
   });
   const controls = new RunControls({ api, page, notices, applied: (frame) => live.put("run", frame) });
   controls.show(page.initial);
+  openCutTexts();
   const socket = new LiveSocket(socketUrl(page.run, [...jsonTopics, ...binaryTopics]), live.socketHandlers());
   live.start(socket);
   addEventListener("online", () => socket.hurry());

@@ -141,7 +141,7 @@ def render(path: str, query: str, extra: dict[str, Any]) -> str:
     context: dict[str, Any] = {
         "user": user, "csrf_token": "token", "navigation": NAVIGATION, "clock_speed": 1.0,
         "cycle": parse_qs(query).get("cycle", [""])[0], "outcomes": [], "query": "",
-        "chosen_outcome": "",
+        "chosen_outcome": "", "matrices_kept": 500,
     }  # fmt: skip
     parts = path.strip("/").split("/")
     if parts[0] == "login":

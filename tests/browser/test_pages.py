@@ -259,6 +259,33 @@ def test_decisions_are_searched_on_the_server_and_new_ones_join_where_they_match
     expect(rows.first).to_contain_text("openb-pod-0450")
 
 
+def test_only_the_latest_attempt_of_each_pod_where_that_is_asked_for(site: FakeSite) -> None:
+    site.open("/runs/1/cycles/")
+    page, rows = site.page, site.page.locator("#decisions tr")
+    page.get_by_label("Attempts").select_option("latest")
+    expect(page).to_have_url(re.compile(r"\?attempts=latest$"))
+    assert any("attempts=latest" in request for request in site.requests)
+    shown = rows.count()
+    again = fake_data.cycle_row(450, uid="uid-449", pod="default/openb-pod-0449", attempt=2)
+    site.send({**fake_data.cycles_frame(0, seq=450), "from": 449, "cycles": [again]})
+    expect(rows.first).to_contain_text("450default/openb-pod-04492")
+    expect(rows).to_have_count(shown)
+
+
+def test_a_reason_that_is_cut_off_opens_where_it_stands(site: FakeSite) -> None:
+    site.open("/runs/1/cycles/")
+    page = site.page
+    reason = page.get_by_role("button", name="0/1523 nodes are available").first
+    reason.press("Enter")
+    opened = page.locator("#cut-text")
+    expect(opened).to_be_visible()
+    expect(opened).to_contain_text("323 node(s) had untolerated taint(s).")
+    page.keyboard.press("Escape")
+    expect(opened).to_be_hidden()
+    page.get_by_role("button", name="openb-node").first.click()
+    expect(opened).to_be_hidden()
+
+
 # --- heatmap --------------------------------------------------------------------------------------
 
 
@@ -486,7 +513,12 @@ def test_approving_a_gang_sends_it_and_shows_sent_until_the_frame(site: FakeSite
     allowed = [{**row, "state": "allowed", "resolved_at": 1, "commit_seq": 200} for row in rows]
     site.send(fake_data.waiting_frame(allowed, seq=200, start=100))
     expect(page.get_by_text("Nobody waits")).to_be_visible()
-    expect(page.locator(".ended-row")).to_have_count(2)
+    ended = page.locator(".ended-row")
+    expect(ended).to_have_count(1)
+    expect(ended).to_contain_text("team-a/train2 pods")
+    expect(ended.get_by_role("link")).to_have_count(0)
+    ended.locator("summary").click()
+    expect(ended.get_by_role("link")).to_have_count(2)
 
 
 def test_denying_a_gang_asks_first(site: FakeSite) -> None:

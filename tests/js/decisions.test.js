@@ -34,6 +34,15 @@ test("the newest rows are kept, and it tells that others went", () => {
   equal(known.has(1), false);
 });
 
+test("of a pod that was tried again only the newest attempt stays, where that is asked for", () => {
+  const known = rowsOf([cycleRow(1, { uid: "a" }), cycleRow(2, { uid: "b" }), cycleRow(3, { uid: "a" }), cycleRow(4, { uid: "c" })]);
+  known.keepNewest(new Map([["a", 3], ["b", 9], ["z", 99]]));
+  same(sequences(known), [4, 3]);
+  const rows = known.rows;
+  known.keepNewest(new Map([["a", 3]]));
+  equal(known.rows, rows);
+});
+
 for (const [name, [count, above, viewport], expected] of [
   ["the top", [10_000, 0, 340], { start: 0, end: 12 }],
   ["the middle", [10_000, 34_000, 340], { start: 998, end: 1012 }],

@@ -1,4 +1,5 @@
 import { Selection } from "/static/js/selection.js";
+import { endedGroups, groupEndInWords } from "/static/js/waiting_ended.js";
 import { WaitingIndex } from "/static/js/waiting_index.js";
 import { waitingRow } from "./builders.js";
 import { equal, ok, same, test } from "./harness.js";
@@ -102,4 +103,28 @@ test("a selection outlives what is shown, and forgets what is gone", () => {
   same(selection.ids, [3]);
   selection.clear();
   equal(selection.size, 0);
+});
+
+const ended = (id, changes) => waitingRow(id, { state: "allowed", resolved_at: 100, pending: [], ...changes });
+
+test("waits that ended together are one gang, in the order in which they ended", () => {
+  const gang = { pod_group: "ns/g", gang_uid: "1" };
+  const rows = [
+    ended(9, { ...gang, resolved_at: 300 }),
+    ended(8, { ...gang, resolved_at: 104 }),
+    ended(7, { resolved_at: 103 }),
+    ended(6, { ...gang, resolved_at: 102 }),
+    ended(5, { ...gang, resolved_at: 101, gang_uid: "2" }),
+    ended(4, { resolved_at: 101 }),
+    ended(3, { ...gang, resolved_at: 100, state: "broken" }),
+  ];
+  same(endedGroups(rows).map((group) => group.map(({ id }) => id)), [[9], [8, 6], [7], [5], [4], [3]]);
+});
+
+test("what came of a gang is said once", () => {
+  const denied = { message: "denied by grace: no" };
+  equal(groupEndInWords([ended(1, denied), ended(2, denied)]), "denied by grace: no");
+  equal(groupEndInWords([ended(1, denied), ended(2, { message: "the gang was given up" })]), "denied by grace: no; the gang was given up");
+  const many = [1, 2, 3, 4].map((id) => ended(id, { message: `p${id} is gone` }));
+  equal(groupEndInWords(many), "p1 is gone; p2 is gone; and 2 other reasons");
 });

@@ -179,6 +179,7 @@ test("a node with two reasons of one plugin is one node", () => {
 test("a score column's weight is read off the numbers, also where the best node has none", () => {
   const best = [{ plugins: { A: [0, 0, 0], B: [5, 50, 100] } }, { plugins: { A: [1, 10, 30], B: [5, 50, 100] } }];
   same(scoreColumns(best), [{ name: "A", weight: 3 }, { name: "B", weight: 2 }]);
+  same(scoreColumns(best.slice(0, 1), { A: 3 }), [{ name: "A", weight: 3 }, { name: "B", weight: 2 }]);
   same(scoreColumns([]), []);
 });
 

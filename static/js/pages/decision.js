@@ -117,7 +117,7 @@ class DecisionPage {
     const latest = [...cycle.attempts].sort((a, b) => b.sequence - a.sequence);
     const tries = latest[0]?.attempt ?? 0;
     setText(this.#view.attemptsNote, tries > latest.length ? `the latest ${count(latest.length)} of ${count(tries)}` : plural(latest.length, "attempt"));
-    keepChildren(this.#view.attempts, latest, () => stamp("attempt-template"), (item, attempt) => {
+    keepChildren(this.#view.attempts, latest, () => stamp("attempt-template"), (item, attempt, i) => {
       const text = parts(item);
       const here = attempt.sequence === cycle.sequence;
       text.link.href = `${base}cycles/${attempt.sequence}/`;
@@ -126,10 +126,17 @@ class DecisionPage {
       setText(text.number, `attempt ${attempt.attempt}`);
       text.outcome.dataset.outcome = outcomeKind(attempt);
       setText(text.outcome, outcomeWord(attempt));
-      setText(text.why, whyOf(attempt));
+      const again = !here && isRepeated(attempt, latest[i - 1]);
+      setText(text.why, again ? "the same reason" : whyOf(attempt));
+      text.why.classList.toggle("attempt-again", again);
       setText(text.at, `cycle ${count(attempt.sequence)}, ${clockTime(attempt.started_at)}`);
     });
   }
+}
+
+/** It failed for the reason that stands above it: to read it once is enough. */
+function isRepeated(attempt, later) {
+  return later !== undefined && !attempt.node && attempt.message !== "" && attempt.message === later.message;
 }
 
 function factsOf(cycle) {

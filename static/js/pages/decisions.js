@@ -1,5 +1,6 @@
 /** Every decision of the run: searched on the server, the newest ones live. */
 import { outcomeKind, outcomeWord, whyOf } from "../cycle_row.js";
+import { setCut } from "../cut_text.js";
 import { DecisionRows, matches, MOST_ROWS } from "../decision_list.js";
 import { clockTime, count, milliseconds } from "../format.js";
 import { debounce, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
@@ -19,6 +20,8 @@ class DecisionsPage {
   #known = new DecisionRows();
   /** New rows that wait while someone reads further down. */
   #held = new DecisionRows();
+  /** Pod uid -> number of its newest attempt that was pushed, where only the latest are listed. */
+  #newestOf = new Map();
   #complete = false;
   #request = 0;
   #skippedBefore = 0;
@@ -47,12 +50,14 @@ class DecisionsPage {
   }
 
   get #filter() {
-    return { q: this.#form.elements.q.value.trim(), outcome: this.#form.elements.outcome.value };
+    const { q, outcome, attempts } = this.#form.elements;
+    return { q: q.value.trim(), outcome: outcome.value, attempts: attempts.value };
   }
 
   #search() {
     this.#known = new DecisionRows();
     this.#held = new DecisionRows();
+    this.#newestOf.clear();
     this.#skippedBefore += this.#skipped;
     this.#skipped = 0;
     const query = new URLSearchParams(Object.entries(this.#filter).filter(([, value]) => value)).toString();
@@ -87,12 +92,19 @@ class DecisionsPage {
     this.#known.add(cycles.filter((row) => this.#known.has(row.sequence)));
     this.#held.add(cycles.filter((row) => row.sequence > newest && matches(row, filter)));
     this.#held.trim(MOST_ROWS);
+    if (filter.attempts) this.#noteNewest(cycles);
     if (!this.#table.isScrolled) this.#takeHeld();
     this.#draw();
   }
 
+  /** The earlier attempts leave, those in the list once nobody reads further down. */
+  #noteNewest(cycles) {
+    for (const { uid, sequence } of cycles) if (!(this.#newestOf.get(uid) >= sequence)) this.#newestOf.set(uid, sequence);
+    this.#held.keepNewest(this.#newestOf);
+  }
+
   #release() {
-    if (this.#held.rows.length === 0 || this.#table.isScrolled) return;
+    if ((this.#held.rows.length === 0 && this.#newestOf.size === 0) || this.#table.isScrolled) return;
     this.#takeHeld();
     this.#draw();
   }
@@ -100,6 +112,8 @@ class DecisionsPage {
   #takeHeld() {
     this.#known.add(this.#held.rows);
     this.#held = new DecisionRows();
+    this.#known.keepNewest(this.#newestOf);
+    this.#newestOf.clear();
     if (this.#known.trim(MOST_ROWS)) this.#complete = false;
   }
 
@@ -135,8 +149,7 @@ function drawRow(tr, row, base) {
   setText(text.attempt, row.attempt);
   text.outcome.dataset.outcome = outcomeKind(row);
   setText(text.outcome, outcomeWord(row));
-  setText(text.why, whyOf(row));
-  text.why.title = row.message;
+  setCut(text.why, whyOf(row), row.message || whyOf(row));
   setText(text.feasible, `${count(row.nodes_feasible)}/${count(row.nodes_total)}`);
   setText(text.score, row.score === null ? "–" : count(row.score));
   setText(text.took, milliseconds(row.duration_ms));

@@ -1,4 +1,5 @@
 /** What another scheduler decides beside what we would: the rates, and every pod, live. */
+import { setCut } from "../cut_text.js";
 import { clockTime, count } from "../format.js";
 import { debounce, keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { matches, ObservedRows, ratePercent, tallies, verdictKind, verdictWord } from "../observe_words.js";
@@ -183,8 +184,7 @@ function drawRow(tr, row, base) {
   setText(text.actual, row.actual || "–");
   text.verdict.dataset.outcome = verdictKind(row.verdict);
   setText(text.verdict, verdictWord(row.verdict));
-  setText(text.why, row.why);
-  text.why.title = row.why;
+  setCut(text.why, row.why);
   setText(text.at, clockTime(row.at));
 }
 

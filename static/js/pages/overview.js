@@ -1,19 +1,21 @@
 /** The overview: totals, throughput, queue depths, node usage, and the latest decisions. */
 import { everySecond, LineChart } from "../chart.js";
 import { outcomeKind, outcomeWord, whyOf } from "../cycle_row.js";
+import { setCut } from "../cut_text.js";
 import { clockTime, count, milliseconds, plural } from "../format.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startRunPage } from "../shell.js";
 import { showUsage } from "../usage.js";
 
-const LATEST = 18;
+const LATEST = 12;
+/** Counter, label, what it counts: first cycles by their outcome, then bindings. */
 const TOTALS = [
-  ["scheduled", "scheduled"],
-  ["bound", "bound"],
-  ["waiting", "held at Permit"],
-  ["unschedulable", "unschedulable"],
-  ["error", "errors"],
-  ["bind_failed", "bindings failed"],
+  ["scheduled", "scheduled", "cycles that found a node and went on to bind"],
+  ["waiting", "held at Permit", "cycles that found a node and then had to wait"],
+  ["unschedulable", "unschedulable", "cycles in which no node fitted"],
+  ["error", "errors", "cycles that a fault ended"],
+  ["bound", "bound", "pods with a node for good, those that had waited too"],
+  ["bind_failed", "bindings failed", "given up; the pod is tried again"],
 ];
 const LINKED = new Set(["scheduled", "waiting", "unschedulable", "error"]);
 
@@ -27,7 +29,7 @@ const depths = new LineChart(one("#depths-chart"), [
   { label: "backoff", field: 2, colour: "--warn", dash: [6, 3] },
   { label: "unschedulable", field: 3, colour: "--bad" },
   { label: "gated", field: 4, colour: "--text-faint", dash: [2, 3] },
-  { label: "waiting", field: 6, colour: "--wait", width: 2 },
+  { label: "held at Permit", field: 6, colour: "--wait", width: 2 },
 ]);
 
 const { page, notices } = startRunPage({
@@ -53,7 +55,7 @@ function showOverview(frame) {
 }
 
 function showTotals(totals) {
-  keepChildren(one("#totals"), TOTALS, () => stamp("total-template"), (tile, [key, label]) => {
+  keepChildren(one("#totals"), TOTALS, () => stamp("total-template"), (tile, [key, label, note]) => {
     const text = parts(tile);
     const value = totals[key] ?? 0;
     tile.dataset.outcome = key;
@@ -61,6 +63,7 @@ function showTotals(totals) {
     if (LINKED.has(key)) tile.href = `${page.base}cycles/?outcome=${key}`;
     setText(text.value, count(value));
     setText(text.label, label);
+    setText(text.note, note);
   });
 }
 
@@ -73,7 +76,7 @@ function throughputInWords(rows) {
 function depthsInWords(rows) {
   if (rows.length === 0) return "The queue has not been seen yet.";
   const [, active, backoff, unschedulable, gated, inFlight, waiting] = rows.at(-1);
-  return `Now: ${count(active)} active, ${count(backoff)} in backoff, ${count(unschedulable)} unschedulable, ${count(gated)} gated, ${count(inFlight)} in flight, ${count(waiting)} waiting.`;
+  return `Now: ${count(active)} active, ${count(backoff)} in backoff, ${count(unschedulable)} unschedulable, ${count(gated)} gated, ${count(inFlight)} in flight, ${count(waiting)} held at Permit.`;
 }
 
 function showRecorder(recorder) {
@@ -101,10 +104,10 @@ function showLatest({ cycles, skipped }) {
     text.link.href = `${page.base}cycles/${row.sequence}/`;
     setText(text.sequence, row.sequence);
     setText(text.pod, row.pod);
-    item.title = row.message ? `${row.pod}\n${row.message}` : row.pod;
+    text.link.title = row.pod;
     text.outcome.dataset.outcome = outcomeKind(row);
     setText(text.outcome, outcomeWord(row));
-    setText(text.node, whyOf(row));
+    setCut(text.why, whyOf(row), row.message || whyOf(row));
     setText(text.took, milliseconds(row.duration_ms));
   });
   setHidden(one("#latest-skipped"), !skipped);

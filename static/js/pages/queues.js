@@ -1,4 +1,5 @@
 /** The four parts of the SchedulingQueue, live. */
+import { setCut } from "../cut_text.js";
 import { age, count, countdown, plural } from "../format.js";
 import { one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { QueueRows, RANGE } from "../queue_rows.js";
@@ -82,9 +83,8 @@ class QueueSection {
     setText(text.attempts, row ? attemptsOf(row) : "");
     setText(text.time, row ? timeOf(row, this.#shell.clock) : "");
     element.classList.toggle("queue-row-due", row?.backoff_until != null && text.time.textContent === OVER);
-    setText(text.reason, row ? reasonOf(row) : "");
+    setCut(text.reason, row ? reasonOf(row) : "");
     text.pod.title = row ? [row.pod, row.pod_group && `gang ${row.pod_group}`].filter(Boolean).join(" · ") : "";
-    text.reason.title = text.reason.textContent;
   }
 }
 
@@ -121,7 +121,7 @@ const sections = new Map([...document.querySelectorAll("[data-queue]")].map((sec
 
 function noteFor({ in_flight: inFlight, waiting, ...queued }) {
   const all = queued.active + queued.backoff + queued.unschedulable + queued.gated;
-  return `${plural(all, "pod")} queued, ${count(inFlight)} in flight, ${count(waiting)} waiting at Permit`;
+  return `${plural(all, "pod")} queued, ${count(inFlight)} in flight, ${count(waiting)} held at Permit`;
 }
 
 setInterval(() => {
