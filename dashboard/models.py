@@ -521,6 +521,7 @@ class AuditEntry(models.Model):
         NEW_SANDBOX_TOKEN = "new_sandbox_token", "New sandbox token"
         ADD_CLUSTER = "add_cluster", "Add cluster"
         CHANGE_CLUSTER = "change_cluster", "Change cluster"
+        REMOVE_CLUSTER = "remove_cluster", "Remove cluster"
         CHANGE_CONFIG = "change_config", "Change configuration"
         CREATE_TOKEN = "create_token", "Create API token"
         REVOKE_TOKEN = "revoke_token", "Revoke API token"

@@ -51,6 +51,31 @@ class ConnectionForm(forms.Form):
         return Kubeconfig(found["kubeconfig"], found["context"])
 
 
+class RunForm(forms.Form):
+    """One more run on a cluster."""
+
+    mode = forms.ChoiceField(
+        choices=[(m.value, m.label) for m in (_Mode.OBSERVE, _Mode.SCHEDULE)],
+        initial=_Mode.OBSERVE,
+    )
+    name = forms.CharField(max_length=63, required=False)
+
+
+class RemovalForm(forms.Form):
+    """Whoever removes a cluster types its name, so that it is this one that goes."""
+
+    name = forms.CharField(max_length=63, required=False)
+
+    def __init__(self, *args: Any, cluster: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._cluster = cluster
+
+    def clean_name(self) -> str:
+        if self.cleaned_data["name"] != self._cluster:
+            raise forms.ValidationError(f"Type {self._cluster} to remove it.")
+        return self._cluster
+
+
 class ClusterForm(ConnectionForm):
     """A new cluster."""
 

@@ -12,8 +12,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.clusters import services
-from dashboard.clusters.forms import METHODS, ClusterForm, ConnectionForm
+from dashboard.clusters import removal, services
+from dashboard.clusters.forms import METHODS, ClusterForm, ConnectionForm, RemovalForm, RunForm
 from dashboard.clusters.models import ClusterConnection
 from dashboard.models import SchedulerRun
 
@@ -22,6 +22,7 @@ _WORDS: dict[str, str] = {
     SchedulerRun.Mode.OBSERVE: "observer",
     SchedulerRun.Mode.SCHEDULE: "scheduler",
 }
+_Mode = SchedulerRun.Mode
 _may_manage = permission_required(services.PERMISSION, raise_exception=True)
 _secrets = sensitive_post_parameters("kubeconfig", "token", "ca")
 
@@ -61,7 +62,7 @@ def cluster(request: HttpRequest, pk: int) -> HttpResponse:
     connection = get_object_or_404(rows, pk=pk)
     if request.method == "POST":
         return _change(request, connection)
-    return _shown(request, connection, ConnectionForm(initial={"method": connection.method}))
+    return _shown(request, connection)
 
 
 @_may_manage
@@ -91,17 +92,66 @@ def look(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("cluster", pk)
 
 
+@login_required
+@permission_required(services.RUN_PERMISSION, raise_exception=True)
+@require_POST
+def add_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """One more run, which waits to be started."""
+    connection = get_object_or_404(ClusterConnection.objects.select_related("cluster"), pk=pk)
+    form = RunForm(request.POST)
+    if form.is_valid():
+        found = form.cleaned_data
+        try:
+            run = services.add_run(request.user, connection.cluster, found["mode"], found["name"])
+        except services.NameTaken as error:
+            form.add_error("name", str(error))
+        else:
+            messages.success(request, f"{run.name} is there. Start it when ready.")
+            return redirect("observe" if found["mode"] == _Mode.OBSERVE else "overview", run.pk)
+    return _shown(request, connection, run_form=form)
+
+
+@login_required
+@_may_manage
+@require_POST
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget the cluster, its runs and their records. Its name has to be typed."""
+    connection = get_object_or_404(ClusterConnection.objects.select_related("cluster"), pk=pk)
+    name = connection.cluster.name
+    form = RemovalForm(request.POST, cluster=name)
+    if form.is_valid():
+        try:
+            removal.remove(request.user, connection)
+        except removal.StillUsed as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"{name} is removed.")
+            return redirect("home")
+    return _shown(request, connection, removal_form=form)
+
+
 def _shown(
-    request: HttpRequest, connection: ClusterConnection, form: ConnectionForm
+    request: HttpRequest,
+    connection: ClusterConnection,
+    form: ConnectionForm | None = None,
+    run_form: RunForm | None = None,
+    removal_form: RemovalForm | None = None,
 ) -> HttpResponse:
+    faulty = any(given is not None and given.errors for given in (form, run_form, removal_form))
+    cluster = connection.cluster
+    runs = list(cluster.runs.defer("config", "applied_config").order_by("-pk"))
     context: dict[str, Any] = {
         "page": "clusters",
         "connection": connection,
-        "cluster": connection.cluster,
-        "runs": connection.cluster.runs.defer("config", "applied_config").order_by("-pk"),
-        "form": form,
+        "cluster": cluster,
+        "runs": runs,
+        "form": form or ConnectionForm(initial={"method": connection.method}),
+        "run_form": run_form or RunForm(),
+        "removal_form": removal_form or RemovalForm(cluster=cluster.name),
+        "removal_refusal": removal.why_not(runs),
         "methods": METHODS,
         "may_look": services.may_look(connection),
         "may_manage": request.user.has_perm(services.PERMISSION),
+        "may_run": request.user.has_perm(services.RUN_PERMISSION),
     }
-    return render(request, "clusters/detail.html", context, status=400 if form.errors else 200)
+    return render(request, "clusters/detail.html", context, status=400 if faulty else 200)

@@ -6,7 +6,9 @@ person who knows why is still there.
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from scheduler_core.kube.cluster import KubeCluster
 
 PERMISSION: Final = "dashboard.manage_clusters"
+RUN_PERMISSION: Final = "dashboard.control_run"
+_LONGEST_NAME: Final = 63
 #: Where a pod with a service account finds its token.
 TOKEN_FILE: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
 
@@ -35,7 +39,7 @@ class CannotConnect(Exception):
 
 
 class NameTaken(Exception):
-    """There is a cluster of that name, or it is no name; the message says so."""
+    """There is a cluster, or a run of it, of that name, or it is no name; the message says so."""
 
 
 def add(
@@ -67,12 +71,46 @@ def add(
                 desired_state=SchedulerRun.DesiredState.STOPPED,
                 mode=mode,
             )
-            SchedulerRun.objects.filter(pk=run.pk).update(state=SchedulerRun.State.STOPPED)
-            run.refresh_from_db()
             audit.write(user, AuditEntry.Verb.ADD_CLUSTER, name, run=run, detail=_public(columns))
     except IntegrityError:
         raise NameTaken(f'A cluster named "{name}" exists already.') from None
     return run
+
+
+def add_run(user: Any, cluster: Cluster, mode: str, name: str = "") -> SchedulerRun:
+    """One more run on a cluster, which waits to be started. Any number may schedule: of those that
+    name the same lease one does.
+
+    Args:
+        name: "" for one made of the cluster's.
+
+    Raises:
+        NameTaken: nothing was added.
+    """
+    if name:
+        _check_form(name)
+    with transaction.atomic():
+        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        taken = set(cluster.runs.values_list("name", flat=True))
+        if name in taken:
+            raise NameTaken(f'{cluster.name} has a run named "{name}" already.')
+        run = runs.create_run(
+            cluster,
+            name=name or _free_name(cluster.name, mode, taken),
+            config=default_config(mode),
+            desired_state=SchedulerRun.DesiredState.STOPPED,
+            mode=mode,
+        )
+        audit.write(user, AuditEntry.Verb.CREATE_RUN, str(run), run=run, detail={"mode": str(mode)})
+    return run
+
+
+def _free_name(cluster: str, mode: str, taken: Collection[str]) -> str:
+    """cluster-observer, cluster-observer-2, ..."""
+    word = "observer" if mode == SchedulerRun.Mode.OBSERVE else "scheduler"
+    suffixes = itertools.chain((f"-{word}",), (f"-{word}-{n}" for n in itertools.count(2)))
+    names = (f"{cluster[: _LONGEST_NAME - len(suffix)]}{suffix}" for suffix in suffixes)
+    return next(name for name in names if name not in taken)
 
 
 def change(user: Any, connection: ClusterConnection, access: Access) -> None:
@@ -122,11 +160,15 @@ def default_config(mode: str = SchedulerRun.Mode.SCHEDULE) -> str:
     return observe.default_config(mode)
 
 
-def _check_name(name: str) -> None:
+def _check_form(name: str) -> None:
     try:
         cluster_name_validator(name)
     except ValidationError as error:
         raise NameTaken(" ".join(error.messages)) from None
+
+
+def _check_name(name: str) -> None:
+    _check_form(name)
     if Cluster.objects.filter(name=name).exists():
         raise NameTaken(f'A cluster named "{name}" exists already.')
 
