@@ -30,7 +30,7 @@ def site(page: Page, live_server: Any) -> tuple[Page, str]:
     return page, live_server.url
 
 
-def test_a_cluster_is_added(site: tuple[Page, str], served: Served) -> None:
+def test_a_cluster_is_added_and_removed(site: tuple[Page, str], served: Served) -> None:
     page, base = site
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -61,4 +61,10 @@ def test_a_cluster_is_added(site: tuple[Page, str], served: Served) -> None:
     page.goto(f"{base}/")
     page.get_by_role("link", name="Kubernetes cluster").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("staging")
+
+    page.get_by_text("Remove staging").click()
+    page.get_by_label("Its name").fill("staging")
+    page.get_by_role("button", name="Remove for good").click()
+    expect(page.get_by_text("staging is removed.")).to_be_visible()
+    expect(page.get_by_text("No cluster yet")).to_be_visible()
     assert faults == []
