@@ -85,6 +85,8 @@ KUBESCHED_LOOP_CONCURRENCY = read_positive(env, "KUBESCHED_LOOP_CONCURRENCY", 16
 KUBESCHED_SITE_URL = read_site_url(env, "KUBESCHED_SITE_URL")
 # Where a loop worker answers besides its unix socket: metrics, probes, calls as an extender.
 KUBESCHED_WORKER_LISTEN = read_address(env, "KUBESCHED_WORKER_LISTEN")
+# The same address as kube-schedulers reach it, where that is another one.
+KUBESCHED_WORKER_URL = read_site_url(env, "KUBESCHED_WORKER_URL")
 # Where the default worker answers probes, for a supervisor of it and of beat.
 KUBESCHED_DEFAULT_LISTEN = read_address(env, "KUBESCHED_DEFAULT_LISTEN")
 # PEM files for the loop worker's address; who has a certificate of the authority needs no token.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -31,16 +32,20 @@ def extender(request: HttpRequest, run_id: int) -> HttpResponse:
     """The configuration to paste, one for each profile."""
     run = get_run(run_id)
     base = _base_url(request)
-    pastes = [Paste(name, _paste(f"{base}/extender/{run.pk}/{name}")) for name in _profiles(run)]
+    pastes = [Paste(name, _paste(_address(base, run, name))) for name in _profiles(run)]
     return run_page(
         request,
         run_id,
         "extender",
         pastes=pastes,
         is_served=settings.KUBESCHED_WORKER_LISTEN is not None,
-        is_tls=bool(settings.KUBESCHED_WORKER_TLS_CERT),
+        is_tls=base.startswith("https:"),
         takes_certificates=bool(settings.KUBESCHED_WORKER_CLIENT_CA),
     )
+
+
+def _address(base: str, run: SchedulerRun, profile: str) -> str:
+    return f"{base}/extender/{run.pk}/{quote(profile, safe='')}"
 
 
 def _profiles(run: SchedulerRun) -> list[str]:
@@ -54,6 +59,12 @@ def _profiles(run: SchedulerRun) -> list[str]:
 
 def _base_url(request: HttpRequest) -> str:
     """Without a port of its own the address is for the reader to fill in."""
+    user = "" if settings.KUBESCHED_WORKER_CLIENT_CA else "kubesched:TOKEN@"
+    scheme, _, rest = (settings.KUBESCHED_WORKER_URL or _listening(request)).partition("://")
+    return f"{scheme}://{user}{rest}"
+
+
+def _listening(request: HttpRequest) -> str:
     scheme = "https" if settings.KUBESCHED_WORKER_TLS_CERT else "http"
     listen = settings.KUBESCHED_WORKER_LISTEN
     host, port = listen if listen is not None else ("HOST", 10_259)
@@ -61,8 +72,7 @@ def _base_url(request: HttpRequest) -> str:
         host = request.get_host().rpartition(":")[0] or request.get_host()
         host = host.strip("[]")
     shown = f"[{host}]" if ":" in host else host
-    user = "" if settings.KUBESCHED_WORKER_CLIENT_CA else "kubesched:TOKEN@"
-    return f"{scheme}://{user}{shown}:{port}"
+    return f"{scheme}://{shown}:{port}"
 
 
 def _paste(url: str) -> str:
@@ -78,7 +88,7 @@ def _paste(url: str) -> str:
         "    ignorable: true         # pods are scheduled while this one does not answer",
         "    httpTimeout: 5s",
     ]
-    if settings.KUBESCHED_WORKER_TLS_CERT:
+    if url.startswith("https:"):
         lines += [
             "    enableHTTPS: true",
             "    tlsConfig:",

@@ -43,6 +43,8 @@ VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 #: waits by default, so that it reads the reason.
 PATIENCE: Final = 4.0
 _PARTS: Final = 3
+#: kube-scheduler does not say of which extender an error is.
+_WHO: Final = "KubeSched"
 _REQUESTS: Final = "kubesched_extender_requests_total"
 _SECONDS: Final = "kubesched_extender_request_duration_seconds"
 _BUSY: Final = f"the extender's scheduler did not get to it within {PATIENCE:g} s"
@@ -75,9 +77,9 @@ class _Call:
 def answer(request: Request, parts: list[str]) -> Answer:
     """``parts``: run, profile and verb of the path.
 
-    A caller without a token that is known gets 401. Whatever else is wrong stands in the verb's own
-    answer where that has a field for it: kube-scheduler shows people that text, and of any other
-    status no more than the address, with the token in it.
+    A caller without a token gets 401. Whatever else is wrong stands in the verb's own answer where
+    that has a field for it: kube-scheduler writes that text into the pod's events, and of any other
+    status than 200 no more than the address, with the token in it.
     """
     if len(parts) != _PARTS or parts[2] not in VERBS:
         verbs = ", ".join(VERBS)
@@ -86,17 +88,16 @@ def answer(request: Request, parts: list[str]) -> Answer:
         return problem(405, "Extenders are asked by POST.", Allow="POST")
     began, verb = perf_counter(), parts[2]
     run = _carried(parts[0])
-    status, result, document = 200, "ok", None
+    status = 200
     try:
         user = _user(request, verb)
         document = _ANSWERS[verb](_call(request, run, parts, user))
-        if isinstance(document, dict) and document.get("Error"):
-            result = "error"
+        result = "error" if _why(document) else "ok"
     except Denied as error:
         _count(run, verb, "refused")
         return Answer(error.status, f"{error}\n".encode(), headers=error.headers)
     except _Fault as fault:
-        result, document = fault.result, _refusal(verb, str(fault))
+        result, document = fault.result, _refusal(verb, f"{_WHO}: {fault}")
         status = 200 if verb in _SAYS_ERRORS else fault.status
     answered = Answer(status, orjson.dumps(document), JSON)
     _count(run, verb, result, perf_counter() - began)
@@ -109,15 +110,15 @@ def _user(request: Request, verb: str) -> Any:
     """Whose token it is; None for a connection that is trusted.
 
     Raises:
-        Denied: there is no token that is known; _Fault: it may not, or not now.
+        Denied: there is no token; _Fault: it is none that may ask, or not now.
     """
     if request.trusted:
         return None
+    token, scope = token_of(request.headers), ApiToken.Scope.EXTEND
     try:
-        token, scope = token_of(request.headers), ApiToken.Scope.EXTEND
         return who_asks(token, request.address, scope, fresh=verb == "bind")
     except Denied as error:
-        if error.status == 401:
+        if not token:
             raise
         raise _Fault(str(error), error.status, "refused") from None
 

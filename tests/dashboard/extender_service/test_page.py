@@ -71,6 +71,20 @@ def test_mutual_tls(page: Any, settings: Any) -> None:
     assert set(fast["tlsConfig"]) == {"caFile", "certFile", "keyFile"}
 
 
+def test_the_address_as_others_reach_it(page: Any, settings: Any) -> None:
+    settings.KUBESCHED_WORKER_LISTEN = ("0.0.0.0", 10_259)  # noqa: S104
+    settings.KUBESCHED_WORKER_URL = "https://advice.example.org:443"
+    (fast, _) = pasted(page())
+    assert fast["urlPrefix"].startswith("https://kubesched:TOKEN@advice.example.org:443/extender/")
+    assert fast["enableHTTPS"] is True
+    assert "into its log when it starts" in page()
+
+
+def test_a_profile_of_any_name_is_quoted(page: Any, run: SchedulerRun) -> None:
+    SchedulerRun.objects.filter(pk=run.pk).update(config=CONFIG.replace("fast", '"a #b/c"'))
+    assert pasted(page())[0]["urlPrefix"].endswith("/a%20%23b%2Fc")
+
+
 def test_a_worker_that_does_not_listen_is_said_so(page: Any) -> None:
     assert "KUBESCHED_WORKER_LISTEN" in page()
 
