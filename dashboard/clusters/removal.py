@@ -71,11 +71,14 @@ def why_not(runs: Sequence[SchedulerRun]) -> str:
     """What keeps a cluster with these runs from being removed, for people; "": nothing."""
     going = [run.name for run in runs if not _has_ended(run)]
     if going:
-        return f"{_listed(going)} still {'uses' if len(going) == 1 else 'use'} it: stop first."
+        one = len(going) == 1
+        words = "still uses it: stop it first." if one else "still use it: stop them first."
+        return f"{_listed(going)} {words}"
     ttl, now = float(settings.KUBESCHED_LEASE_SECONDS), time.time()
     ending = [run.name for run in runs if leases.is_fresh(leases.run_lease(run.pk), ttl, now)]
     if ending:
-        return f"{_listed(ending)} {'is' if len(ending) == 1 else 'are'} ending yet: in a moment."
+        words = "is ending" if len(ending) == 1 else "are ending"
+        return f"{_listed(ending)} {words}: try again in a moment."
     return ""
 
 

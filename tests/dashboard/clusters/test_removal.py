@@ -89,11 +89,11 @@ def test_it_goes_with_all_that_was_recorded(
 @pytest.mark.parametrize(
     ("state", "wish", "message"),
     [
-        pytest.param("running", "running", "still uses it: stop first", id="running"),
-        pytest.param("paused", "paused", "still uses it: stop first", id="paused"),
-        pytest.param("pending", "running", "still uses it: stop first", id="waits for a worker"),
-        pytest.param("running", "stopped", "still uses it: stop first", id="is being stopped"),
-        pytest.param("stopped", "running", "still uses it: stop first", id="is being started"),
+        pytest.param("running", "running", "still uses it: stop it first", id="running"),
+        pytest.param("paused", "paused", "still uses it: stop it first", id="paused"),
+        pytest.param("pending", "running", "still uses it: stop it first", id="waits for a worker"),
+        pytest.param("running", "stopped", "still uses it: stop it first", id="is being stopped"),
+        pytest.param("stopped", "running", "still uses it: stop it first", id="is being started"),
         pytest.param("failed", "running", "", id="failed"),
         pytest.param("failed", "stopped", "", id="failed, then stopped"),
         pytest.param("stopped", "stopped", "", id="stopped"),
@@ -121,7 +121,7 @@ def test_not_before_its_worker_has_let_go(as_keeper: Client, run: SchedulerRun, 
     lease = leases.run_lease(run.pk)
     epoch = leases.acquire(lease, "a", "", 15, time.time())
     assert epoch
-    assert "“staging” is ending yet" in remove(as_keeper, page).content.decode()
+    assert "“staging” is ending: try again" in remove(as_keeper, page).content.decode()
     leases.release(lease, "a", epoch)
     assert remove(as_keeper, page).status_code == 302
 
