@@ -87,7 +87,8 @@ def update(
     for chunk in _chunks(rows, 1 + len(columns)):
         statement = _update_statement(model, key, tuple(columns), len(chunk), condition)
         values = [value for row in chunk for value in row]
-        found += [row[0] for row in _fetch(statement, [*values, *parameters])]
+        keys = [[row[0] for row in chunk]] if connection.vendor == "postgresql" else []
+        found += [row[0] for row in _fetch(statement, [*values, *parameters, *keys])]
     return found
 
 
@@ -145,10 +146,15 @@ def _update_statement(
         f'"{name}" = {_cast(model, name, f"v.column{number}")}'
         for number, name in enumerate(columns, start=2)
     )
+    # PostgreSQL does not count on finding the keys in an index as long as it knows little of the
+    # table: it reads all that the condition leaves and throws away what does not match. Told the
+    # keys once more it looks them up.
+    known = f' AND t."{key}" = ANY(%s)' if connection.vendor == "postgresql" else ""
     return (
         f'UPDATE "{model._meta.db_table}" AS t SET {sets} '  # noqa: S608 - names of columns
         f"FROM (VALUES {_places(1 + len(columns), count)}) AS v "
-        f'WHERE t."{key}" = {_cast(model, key, "v.column1")} AND {condition} RETURNING "{key}"'
+        f'WHERE t."{key}" = {_cast(model, key, "v.column1")} AND {condition}{known} '
+        f'RETURNING "{key}"'
     )
 
 

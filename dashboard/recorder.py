@@ -237,15 +237,20 @@ class Recorder(Observer):
                 return
             told = Told(record, int(self._wall()))
             if isinstance(record, CycleRecord) and record.matrix is not None:
-                self._keep(told, record.matrix, self._shelf(record))
+                self._keep(told, record, record.matrix)
             self._queue.append(told)
             if len(self._queue) == 1:
                 self._changed.notify_all()
 
-    def _keep(self, told: Told, matrix: ScoreMatrix, shelf: MatrixShelf) -> None:
+    def _keep(self, told: Told, record: CycleRecord, matrix: ScoreMatrix) -> None:
+        shelf = self._shelf(record)
         dropped, written = shelf.put(told, matrix)
         self._dropped_total += dropped
         self._dropped_untold += dropped
+        if shelf is self._ordinary:
+            # The row of a cycle that is too old for a matrix need not say why it has none.
+            oldest = record.sequence - settings.KUBESCHED_MATRIX_CYCLES
+            written = [sequence for sequence in written if sequence > oldest]
         self._dropped_rows += written
 
     def _wait_for_room(self) -> None:
