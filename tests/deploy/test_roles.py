@@ -26,8 +26,10 @@ from scheduler_core.kube.access import Token
 from scheduler_core.kube.cluster import KubeCluster
 from scheduler_core.kube.connect import connect
 from scheduler_core.kube.election import LeaseSettings
-from scheduler_core.kube.fence import READ_ONLY
+from scheduler_core.observations import Observation
+from scheduler_core.observing import ObservingScheduler
 from scheduler_core.plugins.registry import in_tree_registry
+from scheduler_core.ports import Observer
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.testing.builders import (
     make_native_pod_group,
@@ -80,7 +82,9 @@ class World:
         for part in self.parts:
             stack.callback(part.stop)
         config = configuration_from(CONFIG, in_tree_registry())
-        self.scheduler = Scheduler(config, self.cluster, executor=KeyedThreadPool(8))
+        self.scheduler: Scheduler | ObservingScheduler = Scheduler(
+            config, self.cluster, executor=KeyedThreadPool(8)
+        )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         stack.callback(self._end)
@@ -237,9 +241,22 @@ def _volumes(world: World) -> None:
     world.create("PersistentVolumeClaim", {"metadata": {"name": "scratch"}, "spec": provisioned})
 
 
+class Told(Observer):
+    def __init__(self) -> None:
+        self.of: list[Observation] = []
+
+    def pod_observed(self, record: Observation) -> None:
+        self.of.append(record)
+
+
 def test_observe_reads_and_nothing_else(stack: ExitStack) -> None:
-    world = World(stack, fence=READ_ONLY)
-    world.create("Node", make_node("n"))
+    """The observer of a new run, beside which another scheduler places pods."""
+    world = World(stack)
+    config = load_configuration(default_config(SchedulerRun.Mode.OBSERVE), in_tree_registry())
+    told = Told()
+    world.scheduler = ObservingScheduler(config, world.cluster, observers=[told])
+    world.create("Node", make_node("n").capacity(cpu="8", memory="8Gi"))
+    _volumes(world)
     world.start()
     world.until(lambda: world.scheduler.is_synced, "everything is listed")
     kinds = {need[1] for need in world.endpoint.used}
@@ -250,6 +267,11 @@ def test_observe_reads_and_nothing_else(stack: ExitStack) -> None:
             ),
             f"{resource} are watched",
         )
+    raw = make_pod("theirs").req(cpu=1).pvc("data").raw()
+    world.create("Pod", raw, pod("waiting", "100"))
+    world.until(lambda: len(told.of) >= 2, "pods that wait are looked at")
+    world.sandbox.bind("default", "theirs", "", "n")
+    world.until(lambda: any(one.actual == "n" for one in told.of), "a placement is seen")
     role = allowed("observe")
     assert role == world.endpoint.used
     assert {verb for _, _, verb in role} == {"list", "watch"}
