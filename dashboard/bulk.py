@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final
 
 import orjson
@@ -77,6 +78,7 @@ def update(
     parameters: Sequence[Any],
 ) -> list[Any]:
     """Set ``columns`` of the rows whose ``key`` is a row's first value, where ``condition`` holds.
+    Quick where the keys lie close together.
 
     ``condition`` is SQL over the table's columns (``t.``), with a ``%s`` for each parameter.
 
@@ -84,11 +86,12 @@ def update(
         The keys that were found.
     """
     found: list[Any] = []
+    rows = sorted(rows, key=itemgetter(0))
     for chunk in _chunks(rows, 1 + len(columns)):
         statement = _update_statement(model, key, tuple(columns), len(chunk), condition)
         values = [value for row in chunk for value in row]
-        keys = [[row[0] for row in chunk]] if connection.vendor == "postgresql" else []
-        found += [row[0] for row in _fetch(statement, [*values, *parameters, *keys])]
+        ends = [chunk[0][0], chunk[-1][0]] if connection.vendor == "postgresql" else []
+        found += [row[0] for row in _fetch(statement, [*values, *parameters, *ends])]
     return found
 
 
@@ -146,14 +149,14 @@ def _update_statement(
         f'"{name}" = {_cast(model, name, f"v.column{number}")}'
         for number, name in enumerate(columns, start=2)
     )
-    # PostgreSQL does not count on finding the keys in an index as long as it knows little of the
-    # table: it reads all that the condition leaves and throws away what does not match. Told the
-    # keys once more it looks them up.
-    known = f' AND t."{key}" = ANY(%s)' if connection.vendor == "postgresql" else ""
+    # As long as it knows little of a table, PostgreSQL does not look the keys up in an index: it
+    # reads all that the condition leaves, the whole run, and throws away what does not match. A
+    # range is always looked up.
+    within = f' AND t."{key}" BETWEEN %s AND %s' if connection.vendor == "postgresql" else ""
     return (
         f'UPDATE "{model._meta.db_table}" AS t SET {sets} '  # noqa: S608 - names of columns
         f"FROM (VALUES {_places(1 + len(columns), count)}) AS v "
-        f'WHERE t."{key}" = {_cast(model, key, "v.column1")} AND {condition}{known} '
+        f'WHERE t."{key}" = {_cast(model, key, "v.column1")} AND {condition}{within} '
         f'RETURNING "{key}"'
     )
 
