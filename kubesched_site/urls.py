@@ -5,12 +5,13 @@ from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
 from dashboard.demo_login import demo_login
-from dashboard.health.views import probe
+from dashboard.health.views import probe, slis
 from dashboard.metrics import views as metrics
 
 urlpatterns = [
     re_path(r"^(?P<name>livez|readyz|healthz)(?:/(?P<check>[a-z-]+))?\Z", probe, name="probe"),
     path("metrics", metrics.metrics, name="metrics"),
+    path("metrics/slis", slis, name="slis"),
     path("metrics/resources", metrics.resource_metrics, name="resource-metrics"),
     re_path(r"^metrics/runs/(?P<pk>[0-9]{1,18})\Z", metrics.run_metrics, name="run-metrics"),
     path("configz", metrics.configz, name="configz"),

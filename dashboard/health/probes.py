@@ -14,6 +14,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from typing import Final
 
+from dashboard.health.slis import Slis
+
 __all__ = ["Check", "ProbeAnswer", "Probes"]
 
 log = logging.getLogger(__name__)
@@ -42,10 +44,12 @@ class Probes:
     Attributes:
         live: what a restart would mend.
         ready: what has to be right for work to go on, besides.
+        slis: how checks have ended.
     """
 
     live: Mapping[str, Check]
     ready: Mapping[str, Check]
+    slis: Slis = field(default_factory=Slis)
     _threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(8, thread_name_prefix="probe")
     )
@@ -68,14 +72,14 @@ class Probes:
             return ProbeAnswer(500, _line(name, True)) if failed else ProbeAnswer(200, "ok")
         known = excluded & set(checks)
         results = self._run({name: c for name, c in checks.items() if name not in known})
+        for check, wrong in results.items():
+            self.slis.note(check, probe, not wrong)
         lines = [
             f"[+]{name} excluded: ok\n" if name in known else _line(name, bool(results[name]))
             for name in checks
         ]
-        lines += [
-            f"warn: some health checks cannot be excluded: no matches for {name}\n"
-            for name in sorted(excluded - known)
-        ]
+        if strange := ",".join(f'"{name}"' for name in sorted(excluded - known)):
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {strange}\n")
         if any(results.values()):
             return ProbeAnswer(500, "".join([*lines, f"{probe} check failed\n"]))
         if verbose:

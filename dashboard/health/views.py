@@ -12,8 +12,11 @@ from django.views.decorators.http import require_safe
 
 from dashboard.health.checks import web_probes
 from dashboard.health.probes import Probes
+from dashboard.health.slis import CATALOG
+from dashboard.metrics.exposition import page
+from dashboard.metrics.views import token_or_login
 
-__all__ = ["probe"]
+__all__ = ["probe", "slis"]
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -32,3 +35,11 @@ def probe(request: HttpRequest, name: str, check: str = "") -> HttpResponse:
     excluded = {value for value in request.GET.getlist("exclude") if value}
     answer = _probes().answer(path, "verbose" in request.GET, excluded)
     return HttpResponse(answer.text, status=answer.status, content_type=_TEXT)
+
+
+@token_or_login
+def slis(request: HttpRequest) -> HttpResponse:
+    """``/metrics/slis`` of this web process."""
+    accept = request.headers.get("Accept", "")
+    body, media_type = page(_probes().slis.samples(), accept, catalog=CATALOG)
+    return HttpResponse(body, content_type=media_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any, Final
 
@@ -39,32 +39,48 @@ def page(
     Args:
         process: with memory, CPU and file descriptors of this process.
     """
+    encode, media_type = choose_encoder(accept)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Samples(samples, catalog))
+    # OpenMetrics wants 1.0 where kube-scheduler, and so everybody's queries, have 1.
+    write = floatToGoString if "openmetrics" in media_type else _as_go
+    registry.register(_Samples(samples, catalog, write))
     if process:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-    encode, media_type = choose_encoder(accept)
     return encode(registry), media_type
 
 
+def _as_go(bound: float) -> str:
+    """As Go's client writes a bucket's bound."""
+    return floatToGoString(bound).removesuffix(".0")
+
+
 class _Samples(Collector):
-    def __init__(self, samples: Samples, catalog: Mapping[str, Metric]) -> None:
+    def __init__(
+        self, samples: Samples, catalog: Mapping[str, Metric], write: Callable[[float], str]
+    ) -> None:
         self._samples = samples
         self._catalog = catalog
+        self._write = write
 
     def describe(self) -> Iterable[Family]:
         return ()
 
     def collect(self) -> Iterable[Family]:
         for metric in self._catalog.values():
-            yield _family(metric, self._samples.get(metric.name, {}))
+            series = self._samples.get(metric.name, {})
+            if metric.type == "histogram":
+                yield _histogram(metric, series, self._write)
+            else:
+                yield _family(metric, series)
+
+
+def _help(metric: Metric) -> str:
+    return f"[{metric.stability}] {metric.help}"
 
 
 def _family(metric: Metric, series: Mapping[tuple[str, ...], object]) -> Family:
-    text = f"[{metric.stability}] {metric.help}"
-    if metric.type == "histogram":
-        return _histogram(metric, text, series)
+    text = _help(metric)
     family: CounterMetricFamily | GaugeMetricFamily
     if metric.type == "counter":
         family = CounterMetricFamily(metric.name.removesuffix(_TOTAL), text, labels=metric.labels)
@@ -76,9 +92,11 @@ def _family(metric: Metric, series: Mapping[tuple[str, ...], object]) -> Family:
     return family
 
 
-def _histogram(metric: Metric, text: str, series: Mapping[tuple[str, ...], object]) -> Family:
-    family = HistogramMetricFamily(metric.name, text, labels=metric.labels)
-    bounds = [*map(floatToGoString, metric.buckets), "+Inf"]
+def _histogram(
+    metric: Metric, series: Mapping[tuple[str, ...], object], write: Callable[[float], str]
+) -> Family:
+    family = HistogramMetricFamily(metric.name, _help(metric), labels=metric.labels)
+    bounds = [*map(write, metric.buckets), "+Inf"]
     for labels, value in sorted(series.items()):
         assert isinstance(value, HistogramValue)
         buckets = zip(bounds, accumulate(value.counts), strict=True)

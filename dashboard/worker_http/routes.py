@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from dashboard.health import slis
 from dashboard.health.checks import worker_probes
 from dashboard.health.probes import Probes
 from dashboard.metrics import carried, exposition, resources
@@ -52,6 +53,9 @@ class WorkerRoutes:
                 who_asks(token_of(request.headers), request.address, ApiToken.Scope.READ)
         except Denied as error:
             return Answer(error.status, f"{error}\n".encode(), headers=error.headers)
+        if parts == ["metrics", "slis"]:
+            accept, samples = request.headers.get("accept", ""), self._probes.slis.samples()
+            return Answer(200, *exposition.page(samples, accept, catalog=slis.CATALOG))
         return _private(request, parts)
 
 

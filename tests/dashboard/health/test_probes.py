@@ -11,8 +11,10 @@ from django.test import Client
 from dashboard.health import probes as module
 from dashboard.health.checks import handlers_synced, loops
 from dashboard.health.probes import ProbeAnswer, Probes
+from dashboard.health.slis import CATALOG
 from dashboard.metrics import carried
 from dashboard.metrics.carried import CarriedRun
+from dashboard.metrics.exposition import page
 from dashboard.recorder import Recorder
 
 
@@ -67,7 +69,24 @@ def test_a_check_can_be_left_out() -> None:
     assert answer.status == 200
     assert "[+]database excluded: ok\n" in answer.text
     strange = ask(probes(), "/readyz", verbose=True, exclude="etcd")
-    assert "cannot be excluded: no matches for etcd" in strange.text
+    assert 'cannot be excluded: no matches for "etcd"\n' in strange.text
+
+
+def test_how_checks_ended_is_counted_as_the_reference_does() -> None:
+    found = probes(database=broken)
+    for _ in range(2):
+        ask(found, "/readyz")
+    ask(found, "/livez", exclude="ping")
+    ask(found, "/readyz/database")
+    text = page(found.slis.samples(), catalog=CATALOG)[0].decode()
+    assert "# TYPE kubernetes_healthcheck gauge" in text
+    assert "# TYPE kubernetes_healthchecks_total counter" in text
+    assert [line for line in text.splitlines() if not line.startswith("#")] == [
+        'kubernetes_healthcheck{name="database",type="readyz"} 0.0',
+        'kubernetes_healthcheck{name="ping",type="readyz"} 1.0',
+        'kubernetes_healthchecks_total{name="database",status="error",type="readyz"} 2.0',
+        'kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 2.0',
+    ]
 
 
 def test_a_check_that_hangs_fails_and_is_not_begun_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,3 +144,11 @@ def test_the_site_is_not_ready_without_its_redis(client: Client, settings: Any) 
     assert answer.status_code == 500
     assert b"[-]redis failed: reason withheld" in answer.content
     assert b"nowhere" not in answer.content
+
+
+def test_the_sites_own_are_not_for_everybody(client: Client, settings: Any) -> None:
+    settings.KUBESCHED_METRICS_TOKEN = "scraper"
+    assert client.get("/metrics/slis").status_code == 401
+    client.get("/livez")
+    answer = client.get("/metrics/slis", headers={"authorization": "Bearer scraper"})
+    assert b'kubernetes_healthcheck{name="ping",type="livez"} 1.0' in answer.content

@@ -94,6 +94,13 @@ def test_bounds_are_written_as_go_writes_them() -> None:
     edges = [line.split('le="')[1].split('"')[0] for line in lines]
     assert edges[:3] == ["1e-05", "1.5000000000000002e-05", "2.2500000000000005e-05"]
     assert edges[20] == "+Inf"
+    assert 'scheduler_preemption_victims_bucket{le="1"}' in page()
+    assert 'scheduler_preemption_victims_bucket{le="64"}' in page()
+
+
+def test_openmetrics_has_its_own_way_to_write_them() -> None:
+    text = exposition.page(busy_metrics().samples(), "application/openmetrics-text")[0].decode()
+    assert 'scheduler_preemption_victims_bucket{le="1.0"}' in text
 
 
 @pytest.mark.parametrize(

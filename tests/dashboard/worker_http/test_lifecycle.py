@@ -63,6 +63,7 @@ def test_the_default_worker_has_probes_alone(monkeypatch: pytest.MonkeyPatch) ->
 
         assert ask("/livez?verbose") == (200, b"[+]ping ok\n[+]beat ok\nlivez check passed\n")
         assert ask("/extender/1/x/filter")[0] == 401
+        assert ask("/metrics/slis")[0] == 401
         monkeypatch.setattr(heartbeat, "seconds_since", lambda: 61.0)
         monkeypatch.setattr(checks, "broker", lambda: None)
         assert ask("/livez/beat")[0] == 500
