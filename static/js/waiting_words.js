@@ -31,7 +31,8 @@ export function endInWords(row) {
   const { decision } = row;
   const by = row.resolved_by && !row.resolved_by.startsWith("user:") ? row.resolved_by : "";
   const told = decision ? `${decision.verdict === "approve" ? "approved" : "denied"} by ${deciders(row)}` : by;
-  if (!row.message || row.message.includes(told)) return row.message || told;
+  if (!row.message) return decision || !by ? told : `by ${by}`;
+  if (row.message.includes(told)) return row.message;
   return told ? `${told}; ${row.message}` : row.message;
 }
 

@@ -107,6 +107,7 @@ test("an end names who, and the comment", () => {
   const decision = { verdict: "deny", user: "grace", comment: "not today" };
   equal(endInWords(waitingRow(1, { decision, resolved_by: "user:grace" })), "denied by grace: not today");
   equal(endInWords(waitingRow(1, { resolved_by: "Coscheduling", message: "gang broke up" })), "Coscheduling; gang broke up");
+  equal(endInWords(waitingRow(1, { resolved_by: "Coscheduling" })), "by Coscheduling");
   equal(sentInWords(waitingRow(1, { decision: { verdict: "approve", user: "ada" } })), "approval by ada sent");
   equal(sentInWords(waitingRow(1, { decision: { verdict: "approve", user: "ada" }, pending: [{ plugin: "Coscheduling" }] })), "approved by ada");
 });

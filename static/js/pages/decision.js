@@ -127,8 +127,9 @@ class DecisionPage {
       text.outcome.dataset.outcome = outcomeKind(attempt);
       setText(text.outcome, outcomeWord(attempt));
       const again = !here && isRepeated(attempt, latest[i - 1]);
-      setText(text.why, again ? "the same reason" : whyOf(attempt));
-      text.why.classList.toggle("attempt-again", again);
+      const why = again ? "the same reason" : whyOf(attempt);
+      setText(text.why, here && attempt.message ? "this cycle: the reason stands above" : why);
+      text.why.classList.toggle("attempt-again", again || (here && attempt.message !== ""));
       setText(text.at, `cycle ${count(attempt.sequence)}, ${clockTime(attempt.started_at)}`);
     });
   }

@@ -1,6 +1,6 @@
 /** Clusters and sandboxes, kept up to date, and the form that starts a sandbox. */
 import { Api } from "../api.js";
-import { count, plural } from "../format.js";
+import { plural } from "../format.js";
 import { keepChildren, one, parts, setHidden, setText, stamp } from "../lib/dom.js";
 import { startChrome } from "../shell.js";
 
@@ -41,7 +41,7 @@ function show(clusters) {
 function noteOf({ preset, clock_mode: mode, speed, message, totals, mode: does }) {
   const scaled = mode === "scaled" ? `clock at ${speed} × real time` : "";
   const clock = mode === "max" ? "clock as fast as possible" : scaled;
-  const placed = totals && does !== "observe" ? `${count(totals.scheduled)} pods scheduled` : "";
+  const placed = totals && does !== "observe" ? `${plural(totals.bound, "pod")} bound` : "";
   return [preset, clock, placed, does === "observe" ? "observes" : "", message].filter(Boolean).join(" · ");
 }
 
