@@ -355,7 +355,7 @@ class KubeCluster:
 
     def _trouble_changed(self, kind: str, text: str) -> None:
         with self._lock:
-            if text:
+            if text and any(reflector.kind == kind for reflector in self._reflectors):
                 self._troubles[kind] = text
             else:
                 self._troubles.pop(kind, None)
@@ -366,6 +366,8 @@ class KubeCluster:
                 self._reflectors.remove(reflector)
             if self._pods is reflector:
                 self._pods = None
+            if all(other.kind != reflector.kind for other in self._reflectors):
+                self._troubles.pop(reflector.kind, None)  # nobody listens any more
 
 
 def _is_safe_twice(patch: Json) -> bool:

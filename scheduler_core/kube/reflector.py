@@ -153,6 +153,10 @@ class Reflector:
             stream.close()
         self._ended(self)
 
+    @property
+    def kind(self) -> str:
+        return self._kind.kind
+
     def known(self, key: str) -> Json | None:
         """The object as it was last told, by "namespace/name" or "name"."""
         return self._known.get(key)

@@ -272,6 +272,18 @@ def test_requests_that_fail_are_reported_and_taken_back(
     assert troubles == ["403 no right", ""]
 
 
+def test_nobody_is_told_of_the_troubles_of_a_watch_that_was_stopped(
+    cluster: KubeCluster, server: FakeServer
+) -> None:
+    server.before.append(lambda request: status(503, "ServiceUnavailable"))
+    first, second = (cluster.list_watch("Node", Recorder()) for _ in range(2))
+    assert set(cluster.troubles) == {"Node"}
+    first.stop()
+    assert set(cluster.troubles) == {"Node"}
+    second.stop()
+    assert cluster.troubles == {}
+
+
 def test_no_right_to_list_is_told_at_once(server: FakeServer) -> None:
     told = make(server)
     server.before.append(on("GET", "/nodes", status(403, "Forbidden", "nodes is forbidden")))
