@@ -162,11 +162,12 @@ def decide(
     first. ``now``: the scheduler's clock; read under the lock where it is not given.
 
     Approving a whole gang stands for members that begin to wait later, until the gang is let go;
-    denying one member ends the wait of all.
+    denying one member ends the wait of all. Of a gang that waits no more one answer tells what
+    became of it, as after the end of a pod's wait.
 
     Raises:
         SchedulerRun.DoesNotExist: there is no such run.
-        UnknownWaitingPod: none of the pods, or no open wait of the gang, is there.
+        UnknownWaitingPod: none of the pods, or no wait of the gang, is there.
         AmbiguousGang: two gangs of that name wait, and the target does not say which.
     """
     word, actor = Verdict(verdict), Actor(user)
@@ -174,6 +175,9 @@ def decide(
         run = commits.next_commit(target.run_id)
         since = commits.last_waiting_commit(run.pk)
         rows = list(_chosen(target))
+        if not rows and target.gang and (last := _last_wait(target)) is not None:
+            # Nothing of it waits any more: its latest wait says how it ended, and who decided.
+            target, rows = Target.rows(run.pk, [last.pk]), [last]
         if not rows:
             raise UnknownWaitingPod(
                 f'No pod of the group "{target.gang}" waits.'
@@ -212,6 +216,13 @@ def _members(target: Target, rows: QuerySet[WaitingPod]) -> list[WaitingPod]:
             f" {names}."
         )
     return found
+
+
+def _last_wait(target: Target) -> WaitingPod | None:
+    rows = WaitingPod.objects.filter(run=target.run_id, pod_group=target.gang)
+    if target.gang_uid is not None:
+        rows = rows.filter(gang_uid=target.gang_uid)
+    return rows.order_by("-pk").first()
 
 
 def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[str, str], float]:
@@ -271,7 +282,7 @@ class _Turn:
             done = row.state == _END_OF.get(self.word)
             code = Code.ALREADY if own and done else Code.TOO_LATE
             return self._answer(row, code, text, row.decision_user, row.decision_at)
-        text = f"Too late: the pod {permits_words.ended(row)}."
+        text = f"Too late: {row.namespace}/{row.name} {permits_words.ended(row)}."
         return self._answer(row, Code.TOO_LATE, text, row.resolved_by, row.resolved_at)
 
     def _said_before(self, row: WaitingPod) -> Answer | None:

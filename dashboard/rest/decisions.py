@@ -78,13 +78,7 @@ def decide_gang(user: Any, verdict: Verdict, name: str, run: int | None, comment
     """
     row = selectors.wait_of_gang(name, run)
     target = Target.whole_gang(row.run_id, *row.gang)
-    try:
-        answers = permits.decide(user, verdict, target, comment=comment)
-    except permits.UnknownWaitingPod:
-        # Nothing of it waits any more: its latest wait says how it ended, and who decided.
-        row = selectors.wait_of_gang(name, row.run_id)
-        ended = Target.rows(row.run_id, [row.pk])
-        answers = permits.decide(user, verdict, ended, comment=comment)
+    answers = permits.decide(user, verdict, target, comment=comment)
     return _result(verdict, row.pod_group, answers)
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 
-from dashboard import permits
+from dashboard import permits, permits_words
 from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
 from dashboard.permits import Target
 from dashboard.permits_inbox import DatabasePermitInbox
@@ -318,6 +318,41 @@ def test_said_again_it_stands_for_the_new_terms_too(
     ]
     assert waiting(run, "c", pod_group=GANG, terms=large).state == "sent"
     assert GangApproval.objects.filter(state="standing").count() == 1
+
+
+@pytest.mark.parametrize("verdict", ["approve", "deny", "revoke"])
+def test_a_gang_that_waits_no_more_says_what_happened(
+    run: SchedulerRun, as_operator: Client, verdict: str
+) -> None:
+    row = waiting(run, "a", pod_group=GANG, gang_uid="pg-1")
+    end = {"outcome": "timed_out", "message": "nobody decided", "resolved_by": ""}
+    told(run, resolved(row.cycle, "a", pod_group=GANG, gang_uid="pg-1", **end))
+    path = f"/api/runs/{run.pk}/waiting/decide"
+    body = {"verdict": verdict, "pod_group": GANG}
+    late = as_operator.post(path, body, content_type="application/json")
+    assert late.status_code == 409
+    at = permits_words.moment(NOW + 9)
+    assert late.json()["error"] == f"Too late: default/a has timed out at {at}: nobody decided."
+    (result,) = late.json()["results"]
+    assert (result["code"], result["pod"]) == ("too_late", "default/a")
+    assert not GangApproval.objects.exists()
+    assert not AuditEntry.objects.exists()
+    other = as_operator.post(path, {**body, "gang_uid": "pg-2"}, content_type="application/json")
+    assert other.status_code == 404
+
+
+def test_who_decided_a_gang_that_waits_no_more_is_told(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, "a", pod_group=GANG)
+    (first,) = say_of_gang(operator, "approve", run)
+    told(run, resolved(row.cycle, "a", pod_group=GANG))
+    (own,) = say_of_gang(operator, "approve", run)
+    (late,) = say_of_gang(second_operator, "deny", run)
+    assert (own.code, late.code, late.who) == ("already", "too_late", "olga")
+    at = permits_words.moment(first.when)
+    assert late.message == f"Already approved by olga at {at}; it was allowed."
+    assert not GangApproval.objects.filter(state="standing").exists()
 
 
 def test_a_gangs_approval_is_taken_back(run: SchedulerRun, operator: User) -> None:

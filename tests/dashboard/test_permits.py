@@ -156,14 +156,14 @@ def test_the_other_word_is_refused_with_who_and_when(
         pytest.param(
             "timed_out",
             {"message": "timed out after 15m0s", "resolved_by": "ManualApproval"},
-            "Too late: the pod has timed out by ManualApproval at 2027-01-15 08:00:09 UTC:"
+            "Too late: default/p has timed out by ManualApproval at 2027-01-15 08:00:09 UTC:"
             " timed out after 15m0s.",
             id="timed out",
         ),
         pytest.param(
             "removed",
             {"resolved_by": "", "resolved_at": None},
-            "Too late: the pod is gone.",
+            "Too late: default/p is gone.",
             id="gone",
         ),
     ],
