@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from dashboard import permits
+from dashboard import permits, rests
 from dashboard.configuration import Wish
 from dashboard.hosted import Host
 from dashboard.logs import PodLog
@@ -85,7 +85,8 @@ class Carriage:
         text = json.dumps(self._shown_config, ensure_ascii=False)
         logger.info("run %s starts with the configuration %s", self._around.run_id, text)
         try:
-            self.scheduler.start(waiting=open_waits(self._around.run_id))
+            run_id, now = self._around.run_id, self._around.clock.now()
+            self.scheduler.start(waiting=open_waits(run_id), resting=rests.of_run(run_id, now))
             self._inbox.start()
         except BaseException:
             self.stop()

@@ -55,6 +55,32 @@ class GangApproval(models.Model):
         return f"{self.username} approved {self.pod_group}: {self.state}"
 
 
+class Rest(models.Model):
+    """``records.Rest``: what was turned down does not ask again ``until`` then (scheduler's clock),
+    unless it changes. The recorder writes it with the end of the wait; the run's next scheduler
+    reads it."""
+
+    run = models.ForeignKey(
+        "dashboard.SchedulerRun", on_delete=models.CASCADE, related_name="rests"
+    )
+    kind = models.CharField(max_length=64)
+    key = models.CharField(max_length=507)
+    text = models.TextField(blank=True)
+    until = models.FloatField()
+    group = models.CharField(max_length=64, blank=True)
+    members = models.JSONField(default=dict)
+
+    class Meta:
+        app_label = "dashboard"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "kind", "key"], name="rest_of_one")
+        ]
+        indexes: ClassVar = [models.Index(fields=["run", "until"], name="rest_until")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.text}"
+
+
 class Decision(models.Model):
     """One word of one person on one wait: what the scheduler reads, in the order of ``id``.
 

@@ -370,6 +370,7 @@ class BatchWriter:
         waits.bound(t.record for t in batch.told if isinstance(t.record, BindingRecord))
         if waits.changed:
             done.waiting = list(WaitingPod.objects.filter(pk__in=waits.changed).order_by("pk"))
+        waits.keep_rests(batch.clock_at)
         waits.tell_webhooks(done.waiting)
 
     # --- samples and states -----------------------------------------------------------------

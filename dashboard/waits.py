@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dashboard import permits
+from dashboard import permits, rests
 from dashboard.columns import text
 from dashboard.models import AuditEntry, CycleMatrix, SchedulerRun, WaitingPod
 from dashboard.permits_gangs import Gang, basis
@@ -13,7 +13,7 @@ from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.told import DecisionApplied
 from dashboard.waits_columns import fill_waiting
 from dashboard.webhooks import outbox
-from scheduler_core.records import BindingRecord, Verdict, WaitingPodRecord
+from scheduler_core.records import BindingRecord, Rest, Verdict, WaitingPodRecord
 
 #: What a wait ends as that the scheduler forgot, because its pod was scheduled anew.
 FORGOTTEN = WaitingPod.State.REMOVED
@@ -26,6 +26,8 @@ class WaitingWriter:
         self._run = run
         self.changed: set[int] = set()
         self._bound: list[int] = []
+        self._rests: list[Rest] = []
+        self._begun: set[int] = set()
         #: Standing approvals by gang, as far as this batch has asked for them.
         self._standing: dict[tuple[str, str], list[GangApproval]] = {}
 
@@ -35,7 +37,7 @@ class WaitingWriter:
         if not row._state.adding and row.cycle != record.cycle:
             # The same wait, restored in a cycle of its own.
             self._release(row.cycle)
-        needed = row.approvers_needed
+        needed, begins = row.approvers_needed, row._state.adding
         fill_waiting(row, record)
         row.commit_seq = self._run.commit_seq
         if record.outcome is not None:
@@ -47,6 +49,8 @@ class WaitingWriter:
             permits.reopen(row)
         row.save()
         self.changed.add(row.pk)
+        if begins:
+            self._begun.add(row.pk)
         if row.pod_group and row.needs_approval and row.state == WaitingPod.State.WAITING:
             self._cover(row)
 
@@ -79,10 +83,14 @@ class WaitingWriter:
         if self._bound:
             WaitingPod.objects.filter(pk__in=self._bound).update(unbound=False)
 
+    def keep_rests(self, now: float) -> None:
+        """What was turned down stays away, also after a restart."""
+        rests.keep(self._run, self._rests, now)
+
     def tell_webhooks(self, changed: Sequence[WaitingPod]) -> None:
         """Write the messages that follow from it: last, with the rows as they are now."""
         bound = WaitingPod.objects.filter(pk__in=self._bound) if self._bound else ()
-        outbox.note(self._run, [*changed, *bound])
+        outbox.note(self._run, [*changed, *bound], begun=self._begun)
 
     # --- which row ------------------------------------------------------------------------------
 
@@ -115,6 +123,8 @@ class WaitingWriter:
         row.pending = []
         row.unbound = record.let_go and row.needs_approval
         row.save()
+        if record.rest is not None:
+            self._rests.append(record.rest)
         self.changed.add(row.pk)
         self._release(record.cycle)
         self._settle(row)

@@ -283,6 +283,27 @@ class PendingPlugin:
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """Who was turned down, by a person or a deadline, does not ask again for a while, unless it
+    changes. A rest outlives a restart.
+
+    Attributes:
+        kind, key: of its PodGroup; of a pod without one ``Pod`` and "namespace/name".
+        text: why it was turned down, for people to read.
+        until: time of day.
+        group: what its PodGroup asked for, as a digest; "" without one.
+        members: uid -> the pod's labels, as a digest.
+    """
+
+    kind: str
+    key: str
+    text: str
+    until: float
+    group: str
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingPodRecord:
     """A pod that waits at Permit, told when it begins, when a plugin allows, and when it ends.
 
@@ -304,6 +325,7 @@ class WaitingPodRecord:
         approved_by: users whose approvals count, in the order in which they came.
         node_use: resource -> what the node has of it; the resources that the pod asks for.
         let_go: of a wait that is restored: it was over, and its pod is not bound yet.
+        rest: for how long it, or its gang, does not ask again; told with one member of a gang.
     """
 
     cycle: int
@@ -328,6 +350,7 @@ class WaitingPodRecord:
     approved_by: tuple[str, ...] = ()
     node_use: Mapping[str, NodeUse] = field(default_factory=dict)
     let_go: bool = False
+    rest: Rest | None = None
 
 
 @dataclass(frozen=True, slots=True)

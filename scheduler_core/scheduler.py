@@ -40,6 +40,7 @@ from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
+from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.pod_group_condition import PodGroupConditions
 from scheduler_core.ports import (
@@ -57,6 +58,7 @@ from scheduler_core.records import (
     Outcome,
     PermitDecision,
     QueueDepths,
+    Rest,
     WaitingPodRecord,
     WaitOutcome,
 )
@@ -64,6 +66,7 @@ from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.waiting_approvals import denial_text
 from scheduler_core.waiting_record import MANUAL_APPROVAL, bound_by_another
+from scheduler_core.waiting_restored import RestoredRests
 from scheduler_core.waiting_room import WaitingRoom
 
 log = logging.getLogger(__name__)
@@ -237,6 +240,7 @@ class Scheduler:
             on_broken=lambda gang, text: self._held.gang_broken(gang, text),
             native=[n for n, fw in self.profiles.items() if fw.has_plugin(GangScheduling.name)],
         )
+        self._rests = RestoredRests(self.waiting_room.directory, self.informers.informer("Pod"))
         self._held = HeldBindings(
             self.informers.informer("Pod"),
             self.informers.informer("Node"),
@@ -301,12 +305,18 @@ class Scheduler:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def start(self, waiting: Sequence[WaitingPodRecord] = ()) -> None:
+    def start(self, waiting: Sequence[WaitingPodRecord] = (), resting: Sequence[Rest] = ()) -> None:
         """Begin to watch. ``waiting``: waits that were open when the last scheduler of this run
-        ended; each pod is put back on its node, with its old deadline, before others are tried."""
+        ended; each pod is put back on its node, with its old deadline, before others are tried.
+        ``resting``: what had been turned down by then, and rests on."""
         if self._metrics is not None:
             self._metrics.begin(self.profiles, self.queue)
         self.waiting_room.restore(waiting)
+        self._rests.add(resting)
+        for framework in self.profiles.values():
+            approval = framework.plugin(MANUAL_APPROVAL)
+            if isinstance(approval, ManualApproval):
+                approval.restore(resting)
         self._is_restoring = True
         for kind in self.watched_kinds():
             self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
@@ -422,6 +432,7 @@ class Scheduler:
         worked |= self._apply_decisions()
         worked |= self.waiting_room.expire(now, heard)
         worked |= self._held.turn(now)
+        self.queue.activate(self._rests.over(now).values())
         worked |= self._deadlocks.look(now)
         worked |= self.waiting_room.settle()
         self.queue.flush()
@@ -537,7 +548,7 @@ class Scheduler:
             if pod is not None and reason is None:
                 denial = self.waiting_room.restored.denial(record)
                 if denial is not None:
-                    self._deny_restored(record, denial)
+                    self._deny_restored(pod, record, denial)
                     return True
                 reason = self._no_longer_fits(pod, record)
             if pod is None or reason is not None:
@@ -565,13 +576,14 @@ class Scheduler:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
         return pod is not None and pod.uid == record.pod.uid and pod.node_name == record.node
 
-    def _deny_restored(self, record: WaitingPodRecord, denial: PermitDecision) -> None:
+    def _deny_restored(self, denied: Pod, record: WaitingPodRecord, denial: PermitDecision) -> None:
         """A denial counts, also for a pod that nobody would have to approve any more; it ends the
         waits of the whole gang."""
         text = denial_text(denial)
         gang = self.waiting_room.restored.gang_of(record)
         members = [record, *(member for member in gang if not member.let_go)]
-        self.waiting_room.drop_restored(record.pod.uid, WaitOutcome.REJECTED, text)
+        rest = self._turned_down(denied, text)
+        self.waiting_room.drop_restored(record.pod.uid, WaitOutcome.REJECTED, text, rest)
         status = unschedulable(text, plugin=MANUAL_APPROVAL)
         pods = self.informers.informer("Pod")
         for member in {item.pod.uid: item for item in members}.values():
@@ -581,6 +593,11 @@ class Scheduler:
             info = self.queue.pop_pod(pod)
             if info is not None:
                 self._record(self._scheduling.turn_down(info, self._sequence, status))
+
+    def _turned_down(self, pod: Pod, text: str) -> Rest | None:
+        """It stays away for a while; None where nobody has to approve it any more."""
+        approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
+        return approval.turned_down(pod, text) if isinstance(approval, ManualApproval) else None
 
     def _no_longer_fits(self, pod: Pod, record: WaitingPodRecord) -> tuple[WaitOutcome, str] | None:
         """The pod stays in the queue, and is scheduled like any other, where its node is no longer

@@ -177,10 +177,9 @@ class Approvals:
 
     @staticmethod
     def _keep_away(parked: Parked, text: str) -> None:
-        """A pod without a gang needs none of this: it sleeps in the queue."""
         plugin = parked.cycle.framework.plugin(MANUAL_APPROVAL)
-        if parked.gang is not None and isinstance(plugin, ManualApproval):
-            plugin.gang_denied(parked.gang, text)
+        if isinstance(plugin, ManualApproval):
+            parked.rest = plugin.turned_down(parked.waiting.pod, text)
 
 
 def _after_the_end(parked: Parked, decision: PermitDecision) -> tuple[bool, str]:

@@ -16,6 +16,7 @@ from scheduler_core.records import (
     ApprovalTerms,
     NodeUse,
     PendingPlugin,
+    Rest,
     WaitingPodRecord,
     WaitOutcome,
 )
@@ -37,6 +38,7 @@ class Parked:
         told_deadline: the one that observers were told last.
         let_go_terms: those under which it was let go before, where it was: they stay, whatever the
             configuration says by now.
+        rest: it was turned down, and does not ask again for so long.
     """
 
     cycle: PodCycle
@@ -48,6 +50,7 @@ class Parked:
     note: str = ""
     told_deadline: float = float("inf")
     let_go_terms: ApprovalTerms | None = None
+    rest: Rest | None = None
 
     @property
     def uid(self) -> str:
@@ -89,6 +92,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         approved_by=tuple(parked.approved_by),
         node_use=parked.node_use,
         let_go=waiting.outcome is WaitOutcome.ALLOWED,
+        rest=parked.rest,
     )
 
 
@@ -103,11 +107,21 @@ def _message(parked: Parked) -> str:
 
 
 def ended(
-    record: WaitingPodRecord, outcome: WaitOutcome, message: str, now: float
+    record: WaitingPodRecord,
+    outcome: WaitOutcome,
+    message: str,
+    now: float,
+    rest: Rest | None = None,
 ) -> WaitingPodRecord:
     """A wait that ended otherwise than by its WaitingPod."""
     return replace(
-        record, outcome=outcome, message=message, pending=(), resolved_at=now, let_go=False
+        record,
+        outcome=outcome,
+        message=message,
+        pending=(),
+        resolved_at=now,
+        let_go=False,
+        rest=rest,
     )
 
 

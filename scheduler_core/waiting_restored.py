@@ -6,18 +6,50 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from scheduler_core.api import Pod
+from scheduler_core.framework.interface import Informer
 from scheduler_core.observers import ObserverSet
+from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId
 from scheduler_core.ports import Clock
 from scheduler_core.records import (
     ApprovalTerms,
     PermitDecision,
+    Rest,
     Verdict,
     WaitingPodRecord,
     WaitOutcome,
 )
 from scheduler_core.waiting_record import MANUAL_APPROVAL, ended
 
-__all__ = ["RestoredWaits"]
+__all__ = ["RestoredRests", "RestoredWaits"]
+
+
+class RestoredRests:
+    """When pods that were turned down before a restart are to be tried again.
+
+    In the queue they would sleep for as long again, from the restart on."""
+
+    def __init__(self, directory: GangDirectory, pods: Informer) -> None:
+        self._directory = directory
+        self._pods = pods
+        self._rests: list[Rest] = []
+
+    def add(self, rests: Iterable[Rest]) -> None:
+        self._rests = sorted([*self._rests, *rests], key=lambda rest: -rest.until)
+
+    def over(self, now: float) -> dict[str, Pod]:
+        """The pods whose rest is over, by key."""
+        found: dict[str, Pod] = {}
+        while self._rests and self._rests[-1].until <= now:
+            rest = self._rests.pop()
+            found |= {pod.key: pod for pod in self._pods_of(rest) if not pod.node_name}
+        return found
+
+    def _pods_of(self, rest: Rest) -> Iterable[Pod]:
+        if rest.kind in self._directory.kinds:
+            return self._directory.members(GangId(rest.kind, rest.key))
+        pod: Pod | None = self._pods.get(rest.key)
+        return [pod] if pod is not None else []
 
 
 class RestoredWaits:
@@ -120,12 +152,14 @@ class RestoredWaits:
                     return decision
         return None
 
-    def drop(self, uid: str, outcome: WaitOutcome, message: str) -> WaitingPodRecord | None:
+    def drop(
+        self, uid: str, outcome: WaitOutcome, message: str, rest: Rest | None = None
+    ) -> WaitingPodRecord | None:
         """The wait is over; say so, also to those who had a word on it."""
         record = self.take(uid)
         if record is None:
             return None
-        told = ended(record, outcome, message, self._clock.now())
+        told = ended(record, outcome, message, self._clock.now(), rest)
         self._observers.tell("pod_resolved", told)
         for decision in self.decisions(uid):
             came_true = _COMES_TRUE.get(decision.verdict) is outcome

@@ -24,6 +24,7 @@ from scheduler_core.ports import Clock
 from scheduler_core.records import (
     Outcome,
     PermitDecision,
+    Rest,
     Verdict,
     WaitingPodRecord,
     WaitOutcome,
@@ -207,10 +208,12 @@ class WaitingRoom:
         """Tell of a wait that was over already that it ended otherwise."""
         self._observers.tell("pod_resolved", ended(record, outcome, text, self._clock.now()))
 
-    def drop_restored(self, uid: str, outcome: WaitOutcome, message: str) -> None:
+    def drop_restored(
+        self, uid: str, outcome: WaitOutcome, message: str, rest: Rest | None = None
+    ) -> None:
         """The wait cannot be taken up again; say so. Its gang was approved as one, for nodes that
         it had: where one member is not restored, none is."""
-        record = self.restored.drop(uid, outcome, message)
+        record = self.restored.drop(uid, outcome, message, rest)
         if record is None or not record.pod_group or outcome not in _TAKES_GANG_ALONG:
             return
         text = f"{record.pod.key} of its gang: {message}"

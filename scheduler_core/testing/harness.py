@@ -18,7 +18,7 @@ from scheduler_core.framework.interface import Plugin
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import Executor
-from scheduler_core.records import CycleRecord, PermitDecision, WaitingPodRecord
+from scheduler_core.records import CycleRecord, PermitDecision, Rest, WaitingPodRecord
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.testing.invariants import validate
 from scheduler_core.testing.observer import RecordingObserver
@@ -51,7 +51,7 @@ class Harness:
         nodes, pods, objects: builders (or anything with ``raw()``) to create at the start.
         profile: plugins and pluginConfig of the one profile, in KubeSchedulerConfiguration's shape.
         plugins: more plugin classes that the profile may name.
-        waiting: waits to restore, as after a restart; ``cluster``: the one to go on with.
+        waiting, resting: what to restore, as after a restart; ``cluster``: the one to go on with.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Harness:
         options: SchedulerOptions | None = None,
         metrics: SchedulerMetrics | None = None,
         waiting: Iterable[WaitingPodRecord] = (),
+        resting: Iterable[Rest] = (),
     ) -> None:
         self.clock = clock or VirtualClock(1_000_000.0)
         self.cluster = cluster or SandboxCluster(self.clock)
@@ -99,7 +100,7 @@ class Harness:
         for kind, items in (objects or {}).items():
             self.create(kind, *items)
         self.create("Pod", *pods)
-        self.scheduler.start(waiting=list(waiting))
+        self.scheduler.start(waiting=list(waiting), resting=list(resting))
 
     # -- the cluster -----------------------------------------------------------------------------
 

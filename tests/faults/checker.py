@@ -30,11 +30,14 @@ RULES: Final = {
     "deadline not applied": "a wait ends within 2 s of its deadline, or of the worker's return",
     "deadline moved": "a restart gives nobody more time, nor less",
     "gang partly bound": "of a gang as many are bound as it needs, or none, or its node went",
+    "asked again too soon": "who was turned down does not ask for 5 minutes, unless it changes",
     "waits for nothing": "a pod that is gone, or bound, waits no more",
     "no reason": "a wait that ended otherwise than allowed says why",
 }
 #: Seconds within which a deadline is applied.
 SOON: Final = 2.0
+#: Seconds for which nobody asks who was turned down.
+REST: Final = 300.0
 #: Two readings of one clock may differ by so much when they went through a database.
 EPSILON: Final = 1e-3
 APPROVAL: Final = "kubesched.io/approval"
@@ -97,6 +100,8 @@ class Pod:
     binds: list[tuple[float, str]] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
     deleted_at: float | None = None
+    #: (since, labels)
+    labels: list[tuple[float, Any]] = field(default_factory=list)
 
     @property
     def bound(self) -> bool:
@@ -114,6 +119,8 @@ class Group:
     sizes: list[tuple[float, int]] = field(default_factory=list)
     asks: bool = False
     deleted_at: float | None = None
+    #: (since, what it asks for)
+    contents: list[tuple[float, Any]] = field(default_factory=list)
 
     def least_after(self, moment: float) -> int:
         """The least number of members that it has needed from then on."""
@@ -187,12 +194,18 @@ def _take_in_pod(pods: dict[str, Pod], write: Row) -> None:
         key = f"{write['namespace']}/{write['name']}"
         pod = pods[uid] = Pod(uid, key, _group_of(obj, write["namespace"]), _asks(obj), at)
     node = obj["spec"].get("nodeName") or ""
+    _note(pod.labels, at, obj["metadata"].get("labels") or {})
     if write["verb"] == "bind":
         pod.binds.append((at, node))
     if node and (not pod.nodes or pod.nodes[-1] != node):
         pod.nodes.append(node)
     if write["verb"] == "delete":
         pod.deleted_at = at
+
+
+def _note(history: list[tuple[float, Any]], at: float, value: Any) -> None:
+    if not history or history[-1][1] != value:
+        history.append((at, value))
 
 
 def _group_of(pod: Row, namespace: str) -> str:
@@ -221,8 +234,9 @@ def _take_in_group(groups: dict[str, Group], write: Row) -> None:
     spec = obj.get("spec") or {}
     policy = spec.get("schedulingPolicy") or {}
     size = int(spec.get("minMember") or (policy.get("gang") or {}).get("minCount") or 0)
-    if not group.sizes or group.sizes[-1][1] != size:
-        group.sizes.append((at, size))
+    _note(group.sizes, at, size)
+    metadata = obj["metadata"]
+    _note(group.contents, at, [spec, metadata.get("labels"), metadata.get("annotations")])
     if write["verb"] == "delete":
         group.deleted_at = at
 
@@ -560,6 +574,42 @@ def _lost_its_node(facts: Facts, wait: Row, first: float) -> bool:
     return any(wait["since"] - EPSILON <= at <= wait["resolved_at"] + EPSILON for at in gone)
 
 
+def _asked_again(facts: Facts, terms: Terms) -> Iterator[str]:
+    for wait in facts.waits:
+        if not _was_turned_down(wait):
+            continue
+        ended = wait["resolved_at"]
+        for later in facts.waits:
+            if not _is_of_the_same(wait, later) or not later["needs_approval"]:
+                continue
+            if not ended + EPSILON < later["since"] < ended + REST - EPSILON:
+                continue
+            if not _changed(facts, wait, ended - SOON, later["since"]):
+                after = later["since"] - ended
+                yield f"{_name(wait)} was turned down; {_name(later)} began {after:.1f} s later"
+
+
+def _was_turned_down(wait: Row) -> bool:
+    if wait["state"] == "timed_out":
+        return bool(wait["resolved_by"] == "ManualApproval")
+    return bool(wait["state"] == "rejected" and wait["message"].startswith("denied by "))
+
+
+def _is_of_the_same(wait: Row, other: Row) -> bool:
+    if wait["gang_uid"]:
+        return bool(wait["gang_uid"] == other["gang_uid"])
+    return bool(wait["uid"] == other["uid"])
+
+
+def _changed(facts: Facts, wait: Row, since: float, until: float) -> bool:
+    """Its PodGroup, or a member of its gang; or another member has come."""
+    group = facts.groups.get(wait["gang_uid"])
+    pods = facts.members(group) if group is not None else [facts.pods[wait["uid"]]]
+    times = [at for pod in pods for at, _ in pod.labels]
+    times += [at for at, _ in group.contents] if group is not None else []
+    return any(since <= at <= until for at in times)
+
+
 def _waits_for_nothing(facts: Facts, terms: Terms) -> Iterator[str]:
     for wait in facts.waits:
         pod = facts.pods.get(wait["uid"])
@@ -587,6 +637,7 @@ _JUDGES: Final[dict[str, Callable[[Facts, Terms], Iterator[str]]]] = {
     "deadline not applied": _deadline_not_applied,
     "deadline moved": _deadline_moved,
     "gang partly bound": _gang_partly_bound,
+    "asked again too soon": _asked_again,
     "waits for nothing": _waits_for_nothing,
     "no reason": _no_reason,
 }

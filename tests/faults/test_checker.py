@@ -184,6 +184,15 @@ def a_gang_that_needs_fewer(hand: Hand) -> None:
     WaitingPod.objects.filter(name="g-1").update(state="rejected", message="because")
 
 
+def asked_again_when_it_had_changed(hand: Hand) -> None:
+    uid = hand.pod("p")
+    end = {"message": "denied by ann", "resolved_by": "user:ann", "resolved_at": 5.0}
+    hand.wait(uid, "rejected", **end)
+    metadata = {**hand._pods[uid]["metadata"], "labels": {"try": "again"}}
+    hand.write(50.0, "patch", "Pod", "p", uid, {**hand._pods[uid], "metadata": metadata})
+    hand.wait(uid, "waiting", since=99.0, deadline=109.0)
+
+
 def two_pods_of_one_name(hand: Hand) -> None:
     first = hand.approved()
     hand.delete(first.uid, at=3.0)
@@ -196,6 +205,7 @@ def two_pods_of_one_name(hand: Hand) -> None:
         approved, denied, timed_out_in_time, timed_out_when_a_worker_was_back, let_go_by_its_terms,
         a_late_word_that_was_refused, a_whole_gang, a_broken_gang,
         a_gang_one_of_which_its_user_took_away, a_gang_that_needs_fewer, two_pods_of_one_name,
+        asked_again_when_it_had_changed,
     ],
     ids=lambda story: story.__name__,
 )  # fmt: skip
@@ -377,6 +387,21 @@ def a_broken_gang_that_still_holds_a_node(hand: Hand) -> None:
     WaitingPod.objects.filter(name="g-2").update(state="waiting", deadline=NOW + 200)
 
 
+def asked_again_after_a_denial(hand: Hand) -> None:
+    uid = hand.pod("p")
+    end = {"message": "denied by ann", "resolved_by": "user:ann", "resolved_at": 5.0}
+    hand.wait(uid, "rejected", **end)
+    hand.wait(uid, "waiting", since=99.0, deadline=109.0)
+
+
+def a_gang_asked_again_after_its_time(hand: Hand) -> None:
+    _, second = hand.gang(False, False)
+    end = {"state": "timed_out", "resolved_by": "ManualApproval", "resolved_at": NOW + 10.0}
+    Decision.objects.all().delete()
+    WaitingPod.objects.update(**end, approvals=[], message="too late")
+    hand.wait(second.uid, "waiting", since=99.0, deadline=109.0)
+
+
 def a_wait_whose_pod_is_gone(hand: Hand) -> None:
     uid = hand.pod("p")
     hand.wait(uid, "waiting", since=95.0, deadline=105.0)
@@ -423,6 +448,7 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
         a_broken_gang_that_still_holds_a_node, half_a_gang_of_which_a_wait_broke_before,
         half_a_gang_that_broke_although_no_node_went, half_a_gang_whose_room_others_took,
     ],
+    "asked again too soon": [asked_again_after_a_denial, a_gang_asked_again_after_its_time],
     "waits for nothing": [a_wait_whose_pod_is_gone, a_wait_whose_pod_is_bound],
     "no reason": [an_end_without_a_reason],
 }  # fmt: skip

@@ -6,7 +6,7 @@ people's words and counts them is ``scheduler_core.waiting_room``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,8 +25,8 @@ from scheduler_core.framework.interface import EnqueueExtensions, Handle, Permit
 from scheduler_core.framework.status import SUCCESS, Status, unschedulable, wait
 from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId, quorum_plugin
 from scheduler_core.plugins.helpers.hints import is_own_pod, queue_if
-from scheduler_core.plugins.manual_approval.denied import DeniedGangs
-from scheduler_core.records import ApprovalTerms, Verdict
+from scheduler_core.plugins.manual_approval.denied import Denied
+from scheduler_core.records import ApprovalTerms, Rest, Verdict
 
 __all__ = ["APPROVAL_KEY", "REQUESTED_BY", "REQUIRED", "ManualApproval"]
 
@@ -61,8 +61,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
     In the group cycle of a native gang the answer is Success: the gang is schedulable only if a
     member succeeds there. People are asked in the ordinary Permit that follows.
 
-    A gang that was denied, by a person or its deadline, is turned down, without asking anybody,
-    until it changes or five minutes have passed.
+    What was denied, by a person or its deadline, is turned down, without asking anybody, until it
+    changes or five minutes have passed.
 
     Args (ManualApprovalArgs): see docs/approvals.md.
 
@@ -79,7 +79,7 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         self._handle = handle
         native = handle.has_plugin(quorum_plugin(NATIVE_POD_GROUP))
         self._gangs = GangDirectory(handle, (handle.profile_name,) if native else ())
-        self._denied = DeniedGangs(self._gangs)
+        self._denied = Denied(self._gangs)
 
     # -- Permit ----------------------------------------------------------------------------------
 
@@ -87,11 +87,10 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
         if state.pod_group_cycle:
             return SUCCESS, 0.0
         now = self._handle.clock.now()
+        denial = self._denied.denial(pod, now)
+        if denial:
+            return unschedulable(denial), 0.0
         gang = self._gangs.gang_of(pod)
-        if gang is not None:
-            denial = self._denied.denial(gang, pod, now)
-            if denial:
-                return unschedulable(denial), 0.0
         found = self._wait_for(pod, gang, now)
         if found is None:
             return SUCCESS, 0.0
@@ -100,9 +99,14 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
             self._ask_for_the_gang(gang, found, now)
         return wait(found.reason), found.timeout
 
-    def gang_denied(self, gang: GangId, text: str) -> None:
-        """A person, or a deadline that denies, has turned a member down: the gang need not ask."""
-        self._denied.deny(gang, text, self._handle.clock.now())
+    def turned_down(self, pod: Pod, text: str) -> Rest:
+        """A person, or a deadline that denies, has turned the pod down: neither it nor its gang
+        need ask for a while."""
+        return self._denied.deny(pod, text, self._handle.clock.now())
+
+    def restore(self, rests: Iterable[Rest]) -> None:
+        """What was turned down before a restart rests on."""
+        self._denied.restore(rests)
 
     def _ask_for_the_gang(self, gang: GangId, found: _Wait, now: float) -> None:
         """Members that were parked before anybody in the gang asked for approval, or before it grew
