@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,9 +31,16 @@ KEPT: Final = timedelta(days=7)
 KEPT_DEAD: Final = timedelta(days=30)
 
 
-def note(run: SchedulerRun, changed: Iterable[WaitingPod], *, taken_back: bool = False) -> int:
+def note(
+    run: SchedulerRun,
+    changed: Iterable[WaitingPod],
+    *,
+    taken_back: bool = False,
+    begun: Collection[int] = (),
+) -> int:
     """Tell the endpoints what the changed waits mean for their gangs; how many messages came of it.
     ``taken_back``: an approval of each was taken back, which is news although they wait as before.
+    ``begun``: ids of those that began in this transaction.
 
     Called inside the transaction that changed the rows, which holds the run's lock, after the last
     of its writes to them.
@@ -44,7 +51,7 @@ def note(run: SchedulerRun, changed: Iterable[WaitingPod], *, taken_back: bool =
     endpoints = list(WebhookEndpoint.objects.filter(active=True).order_by("pk"))
     if not endpoints:
         return 0
-    return _Telling(run, endpoints, timezone.now(), taken_back).tell(rows)
+    return _Telling(run, endpoints, timezone.now(), taken_back, begun).tell(rows)
 
 
 def know_what_waits() -> None:
@@ -110,11 +117,13 @@ class _Telling:
         endpoints: Sequence[WebhookEndpoint],
         now: datetime,
         taken_back: bool,
+        begun: Collection[int],
     ) -> None:
         self._run = run
         self._endpoints = endpoints
         self._now = now
         self._taken_back = taken_back
+        self._begun_now = begun
         self._begun: list[WebhookGang] = []
         self._gone_on: list[WebhookGang] = []
         self._ended: list[int] = []
@@ -145,7 +154,7 @@ class _Telling:
         transaction."""
         for waits in gangs.one_by_one(rows):
             alive = any(gangs.is_alive(row) for row in waits)
-            if gang is None and not alive:
+            if gang is None and not alive and not self._was_missed(waits):
                 continue  # it came and went within one transaction, or was told to its end
             if gang is None:
                 gang = WebhookGang(run=self._run, key=key, first_wait=waits[0].pk)
@@ -157,6 +166,11 @@ class _Telling:
             if not gang._state.adding:
                 self._ended.append(gang.pk)
             gang = None
+
+    def _was_missed(self, waits: Sequence[WaitingPod]) -> bool:
+        """Time was over before people could be told that they were asked: the database was away."""
+        expired = gangs.needs_approval(waits) and gangs.outcome(waits) == gangs.EXPIRED
+        return expired and any(row.pk in self._begun_now for row in waits)
 
     def _note(self, gang: WebhookGang, said: bool) -> None:
         if gang._state.adding:

@@ -471,6 +471,17 @@ def test_a_wait_that_came_and_went_in_one_transaction_is_no_news(
     assert post.deliver() == 0
 
 
+def test_but_that_its_time_was_over_before_anybody_could_be_told_is(
+    run: SchedulerRun, chat: Receiver, post: Post, operator: User
+) -> None:
+    """The database was away for as long as people were asked."""
+    told(run, wait(1, "brief"), resolved(1, "brief", "timed_out"))
+    post.deliver()
+    assert chat.told == ["gang.expired expired"]
+    told(run, resolved(1, "brief", "timed_out"))
+    assert post.deliver() == 0
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
