@@ -15,7 +15,7 @@ from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.failure_handler import CLEAR_NOMINATION, FailureHandler, fit_error_of_one
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.events import ASSIGNED_POD_DELETE
-from scheduler_core.framework.runtime.waiting_pods import PermitWait
+from scheduler_core.framework.runtime.waiting_pods import PermitWait, go_duration
 from scheduler_core.framework.status import Code, Status, error, unresolvable
 from scheduler_core.framework.types import NominatingInfo, QueuedPodInfo
 from scheduler_core.pod_cycle import PodCycle
@@ -100,10 +100,26 @@ class SchedulingCycle:
             cycle.outcome = Outcome.WAITING
             # So that others see where the pod is going; a failure clears it again.
             self._parts.writer.patch_status(cycle.pod, nominated_node_name=cycle.node_name)
+            self._tell_waiting(cycle, waits)
             self._park(cycle, waits)
         else:
             self._start_binding(cycle)
         self._activate(cycle)
+
+    def _tell_waiting(self, cycle: PodCycle, waits: list[PermitWait]) -> None:
+        """For ``kubectl describe``; kube-scheduler says nothing until the wait has ended."""
+        plugins = "; ".join(
+            f"{wait.plugin} ({wait.reason or 'waits'}), at most {go_duration(wait.timeout)}"
+            for wait in waits
+        )
+        self._parts.writer.emit_event(
+            cycle.pod,
+            type="Normal",
+            reason="WaitingOnPermit",
+            action="Scheduling",
+            note=f"{cycle.node_name} is held for the pod, which is not bound yet: {plugins}",
+            reporting_controller=cycle.framework.profile_name,
+        )
 
     def turn_down(self, info: QueuedPodInfo, sequence: int, status: Status) -> PodCycle:
         """A cycle that ends before it begins: somebody has said no already."""
