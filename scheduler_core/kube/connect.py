@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,7 +55,8 @@ log = logging.getLogger(__name__)
 _OF_FILES: Final = ("ca_certs", "ca_cert_data", "cert_file", "key_file")
 
 _NO_AUTHORITY: Final = "the certificate authority is not PEM of a certificate"
-_NO_PAIR: Final = "client certificate and key do not belong together"
+_NO_PAIR: Final = "client certificate and key do not belong together, or the key is encrypted"
+_one_at_a_time = threading.Lock()
 
 #: seconds of silence before the kernel asks whether the other side is there, seconds between two
 #: questions, and how many go unanswered before the connection counts as dead
@@ -149,14 +151,19 @@ def _of_file(access: KubeconfigFile) -> Connection:
         raise AccessError(f'the kubeconfig has no user "{wanted}"')
     user = loader._user.value if loader._user else {}
     check_user(user)
-    try:
+    ca, certificate, key = _taken_out(loader._cluster.value, user)
+    with _files_of_programs(user):
         loader.load_and_set(configuration)
-        tls = _tls_of_files(configuration)
-    finally:
-        # What was embedded in the kubeconfig, which the client has put into files.
-        kube_config._cleanup_temp_files()
+        tls = _tls(
+            configuration,
+            ca or _text_of(configuration.ssl_ca_cert),
+            not configuration.verify_ssl,
+            certificate or _text_of(configuration.cert_file),
+            key or _text_of(configuration.key_file),
+        )
     _check_address(configuration.host)
-    _check_credentials(user, loader)
+    if not certificate:
+        _check_credentials(user, loader)
     token_file = user.get("tokenFile")
     if not token_file:
         return Connection(configuration, tls)
@@ -177,31 +184,28 @@ def _check_credentials(user: Mapping[str, Any], loader: Any) -> None:
         raise AccessError(f'auth-provider "{name}" of the kubeconfig gave no credentials')
 
 
-def _tls_of_files(configuration: Configuration) -> ssl.SSLContext | None:
-    if not configuration.host.startswith("https"):
-        return None
-    try:
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    except ssl.SSLError:
-        raise AccessError(_NO_AUTHORITY) from None
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
+@contextmanager
+def _files_of_programs(user: Mapping[str, Any]) -> Iterator[None]:
+    """The client puts the certificate that a program gives into files, and takes all of them away
+    at once: one after another, that no other connection's are taken."""
+    if not user.get("exec"):
+        yield
+        return
+    with _one_at_a_time:
         try:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file)
-        except ssl.SSLError:
-            raise AccessError(_NO_PAIR) from None
-    return context
+            yield
+        finally:
+            kube_config._cleanup_temp_files()
+
+
+def _text_of(path: str | None) -> str:
+    return Path(path).read_text() if path else ""
 
 
 def _of_text(access: Kubeconfig) -> Connection:
     config = read_text(access.text, access.context)
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    # Kept from the client, which would write keys into files and leave them there.
-    ca = _decoded(cluster, "certificate-authority-data")
-    certificate = _decoded(user, "client-certificate-data")
-    key = _decoded(user, "client-key-data")
+    ca, certificate, key = _taken_out(cluster, user)
     configuration = _configuration()
     load_kube_config_from_dict(config, client_configuration=configuration, persist_config=False)
     _check_address(configuration.host)
@@ -250,6 +254,13 @@ def _check_proxy(configuration: Configuration) -> None:
         raise AccessError("the proxy of the cluster must be http(s)://HOST[:PORT]")
 
 
+def _taken_out(cluster: dict[str, Any], user: dict[str, Any]) -> tuple[str, str, str]:
+    """Authority, certificate and key that are embedded, as PEM: kept from the client, which would
+    write them into files and leave them there."""
+    ca = _decoded(cluster, "certificate-authority-data")
+    return ca, _decoded(user, "client-certificate-data"), _decoded(user, "client-key-data")
+
+
 def _decoded(entry: dict[str, Any], key: str) -> str:
     value = entry.pop(key, None)
     if not value:
@@ -275,7 +286,8 @@ def _tls(
     if certificate or key:
         try:
             with _as_file(certificate + "\n" + key) as path:
-                context.load_cert_chain(path)
+                # Without a password an encrypted key would be asked for on a terminal.
+                context.load_cert_chain(path, password="")
         except (ssl.SSLError, OSError):
             raise AccessError(_NO_PAIR) from None
     return context

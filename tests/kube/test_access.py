@@ -12,6 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from kubernetes.config import incluster_config
 
 from scheduler_core.kube.access import (
@@ -306,13 +312,54 @@ def test_a_user_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_program_that_gives_a_token(tmp_path: Path) -> None:
-    program = tmp_path / "login.sh"
-    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
-    text = json.dumps({**answer, "status": {"token": "given"}})
-    program.write_text(f"#!/bin/sh\necho '{text}'\n")
-    program.chmod(0o700)
-    user = {"exec": {"apiVersion": answer["apiVersion"], "command": "./login.sh"}}
+    user = {"exec": _program(tmp_path, token="given")}
     assert headers(of_file(tmp_path, **user)) == {"authorization": "Bearer given"}
+
+
+def _program(folder: Path, **status: str) -> dict[str, Any]:
+    program = folder / "login.sh"
+    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps({**answer, 'status': status})}\nEND\n")
+    program.chmod(0o700)
+    return {"apiVersion": answer["apiVersion"], "command": "./login.sh"}
+
+
+def test_a_program_that_gives_a_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = {name: value.decode() for name, value in make().items()}
+    left = tmp_path / "left"
+    left.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(left))
+    given = {"clientCertificateData": pair["certificate"], "clientKeyData": pair["key"]}
+    path = tmp_path / "config"
+    text = kubeconfig(exec=_program(tmp_path, **given))
+    path.write_text(text.replace("http://127", "https://127"))
+    assert headers(connect(KubeconfigFile(str(path)))) == {}
+    assert list(left.iterdir()) == []
+
+
+def test_a_certificate_in_a_file_and_its_key_in_the_kubeconfig(tmp_path: Path) -> None:
+    pair = make()
+    (tmp_path / "me.crt").write_bytes(pair["certificate"])
+    user = {
+        "client-certificate": "me.crt",
+        "client-key-data": base64.b64encode(pair["key"]).decode(),
+    }
+    path = tmp_path / "config"
+    path.write_text(kubeconfig(**user).replace("http://127", "https://127"))
+    assert connect(KubeconfigFile(str(path))).server == "https://127.0.0.1:1"
+
+
+def test_an_encrypted_key_is_not_asked_for_on_a_terminal() -> None:
+    pair = make()
+    key = load_pem_private_key(pair["key"], None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hidden")
+    )
+    data = {"client-certificate-data": pair["certificate"], "client-key-data": key}
+    user = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    with pytest.raises(AccessError, match="or the key is encrypted"):
+        connect(Kubeconfig(kubeconfig(**user).replace("http://127", "https://127")))
 
 
 # -- credentials that are renewed ------------------------------------------------------------------
