@@ -80,7 +80,7 @@ def test_from_the_login_to_one_decision(product: Product, visit: Visit) -> None:
     open_tab(page, "Queues")
     unschedulable = page.locator('[data-queue="unschedulable"]')
     too_big = unschedulable.locator(".queue-row", has_text="default/too-big")
-    expect(page.locator("#queues-note")).to_contain_text("waiting at Permit")
+    expect(page.locator("#queues-note")).to_contain_text("held at Permit")
     expect(too_big).to_have_count(0)
     still_here = stay(page)
     sandbox = product.sandbox(run)
