@@ -9,13 +9,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from time import perf_counter
 
+from scheduler_core.api import Pod
 from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import Timings
 from scheduler_core.framework.interface import PreBindPlugin
 from scheduler_core.framework.runtime.pre_binds import PreBinds
 from scheduler_core.framework.status import SUCCESS, Code, Status, error
 from scheduler_core.pod_cycle import PodCycle
-from scheduler_core.ports import ApiError, Executor
+from scheduler_core.ports import ApiError, Executor, Fenced
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +159,7 @@ class BindingCycle:
                 return status
         # 2. Bind: an extender that does it comes before the plugins.
         cycle.is_pre_bound = True
-        bound = self._extenders.bind(pod, node, state.timings)
+        bound = self._by_extender(cycle, pod)
         status = framework.run_bind(state, pod, node) if bound is None else bound
         if not status.is_success:
             return status
@@ -166,6 +167,16 @@ class BindingCycle:
         self._tell_scheduled(cycle)
         framework.run_post_bind(state, pod, node)
         return status
+
+    def _by_extender(self, cycle: PodCycle, pod: Pod) -> Status | None:
+        """None: none is to do it."""
+        cluster = cycle.framework.cluster
+        if self._extenders.binds(pod) and isinstance(cluster, Fenced):
+            try:
+                cluster.check_writable()
+            except ApiError as refusal:
+                return error(refusal)
+        return self._extenders.bind(pod, cycle.node_name, cycle.state.timings)
 
     def _pre_bind(self, cycle: PodCycle, working: list[PreBindPlugin]) -> Status:
         """PreBind may take minutes; until it is over the pod can be preempted in memory."""

@@ -210,6 +210,15 @@ class AsyncBinder(Protocol):
         of the future may run on any thread; they must be quick and not write to the cluster."""
 
 
+@runtime_checkable
+class Fenced(Protocol):
+    """A Cluster that may be written to at times only: while a lease is held. It refuses writes by
+    itself; whoever has somebody else write (an extender that binds) asks first."""
+
+    def check_writable(self) -> None:
+        """Raises ApiError: nothing may be written now."""
+
+
 class Observer(Protocol):
     """What a scheduler tells. Called on the scheduler thread: return at once.
 

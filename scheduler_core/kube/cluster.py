@@ -184,6 +184,10 @@ class KubeCluster:
         self._gate.fence = elector
         return elector
 
+    def check_writable(self) -> None:
+        """As `ports.Fenced`."""
+        self._gate.check()
+
     # -- reading -----------------------------------------------------------------------------------
 
     def list_watch(self, kind: str, sink: Callable[[WatchEvent], None]) -> Subscription:

@@ -15,6 +15,7 @@ from scheduler_core.kube.election import LeaderElector, LeaseSettings
 from scheduler_core.kube.fence import LeaseLost
 from scheduler_core.kube.rate_limit import RateLimit
 from scheduler_core.kube.transport import Answer
+from scheduler_core.ports import Fenced
 from tests.contract.support import pod
 from tests.kube.fake import (
     FakeServer,
@@ -295,8 +296,12 @@ def test_nothing_is_written_without_the_lease(
     for write in writes:
         with pytest.raises(LeaseLost):
             write()
+    with pytest.raises(LeaseLost):
+        cluster.check_writable()  # what an extender that binds is asked after
+    assert isinstance(cluster, Fenced)
     assert {r.method for r in server.requests} <= {"GET"}
     elector.turn()
+    cluster.check_writable()
     cluster.bind("default", "web", uid, "n1")
     assert server.sandbox.get("Pod", "default", "web")["spec"]["nodeName"] == "n1"
 

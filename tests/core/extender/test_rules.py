@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler_core.algorithm import SeededRandom
+from scheduler_core.cluster.sandbox import SandboxCluster
 from scheduler_core.framework.runtime.framework import ProfileError
 from scheduler_core.framework.status import Code
+from scheduler_core.ports import ApiError
 from scheduler_core.records import Outcome
 from scheduler_core.scheduler import SchedulerOptions
 from scheduler_core.testing.builders import make_node, make_pod, make_priority_class
@@ -782,6 +784,22 @@ def test_bind_replaces_the_bind_plugins(extender: Start) -> None:
     assert [e["note"] for e in h.events("Scheduled")] == ["Successfully assigned default/p to n0"]
     assert h.observer.bindings[0].bound
     assert "Bind" in h.observer.bindings[0].point_seconds
+
+
+def test_no_extender_is_asked_to_bind_where_nothing_may_be_written(
+    extender: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has rights of its own, and knows nothing of our lease."""
+
+    def lost(cluster: object) -> None:
+        raise ApiError(503, "LeaseLost", "the lease is another's")
+
+    monkeypatch.setattr(SandboxCluster, "check_writable", lost, raising=False)
+    fake = extender({"bind": {"Error": ""}})
+    h = bound_by(entry(fake, "bind"), holder=[])
+    assert fake.requests == []
+    (binding,) = h.observer.bindings
+    assert (binding.bound, binding.message) == (False, "the lease is another's")
 
 
 def test_bind_plugins_do_it_where_the_extender_is_not_interested(extender: Start) -> None:
