@@ -71,10 +71,10 @@ def _one_start(data: str, page: Page) -> dict[str, float]:
 
 
 @contextmanager
-def demo(data: str, port: int) -> Iterator[IO[str]]:
-    """`make demo` with its data in ``data``; what it prints."""
+def demo(data: str, port: int, *more: str) -> Iterator[IO[str]]:
+    """`make demo` with its data in ``data``, and ``more`` such as TRACE=FOLDER; what it prints."""
     process = subprocess.Popen(
-        ["make", "-s", "demo", f"PORT={port}"],
+        ["make", "-s", "demo", f"PORT={port}", *more],
         cwd=browser.ROOT,
         env={**os.environ, "KUBESCHED_DATA_DIR": data},
         stdout=subprocess.PIPE,
