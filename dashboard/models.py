@@ -165,7 +165,8 @@ class Lease(models.Model):
     holder = models.CharField(max_length=253, blank=True)
     epoch = models.BigIntegerField(default=0)
     renewed_at = models.FloatField(default=0.0)
-    queue = models.CharField(max_length=63, blank=True)
+    # A worker's name: its part, @ and a host name.
+    queue = models.CharField(max_length=300, blank=True)
 
     def __str__(self) -> str:
         return f"{self.name} epoch {self.epoch} held by {self.holder or 'nobody'}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from urllib.parse import urlsplit
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,7 +12,8 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.models import Cluster, SchedulerRun
+from dashboard import leases
+from dashboard.models import Cluster, Lease, SchedulerRun
 from dashboard.sandbox_api import access
 from dashboard.sandbox_api.models import SandboxAccess
 from dashboard.views import get_run, run_page
@@ -32,6 +36,8 @@ def kubernetes(request: HttpRequest, run_id: int) -> HttpResponse:
         run_id,
         "kubernetes",
         access=row,
+        pod=_pod(run) if row is not None and row.url else "",
+        port=urlsplit(row.url).port if row is not None else None,
         may_download=request.user.has_perm(_PERMISSION),
         file_name=_FILE_NAME,
     )
@@ -70,3 +76,11 @@ def _sandbox_run(run_id: int) -> SchedulerRun:
     if run.cluster.kind != Cluster.Kind.SANDBOX:
         raise Http404("Only sandboxes are served here.")
     return run
+
+
+def _pod(run: SchedulerRun) -> str:
+    """Which pod serves the sandbox, where this is a Kubernetes cluster; or ""."""
+    if "KUBERNETES_SERVICE_HOST" not in os.environ:
+        return ""
+    lease = Lease.objects.filter(name=leases.sandbox_lease(run.cluster_id)).first()
+    return "" if lease is None else lease.holder.partition(":")[0]

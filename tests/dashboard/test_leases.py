@@ -87,3 +87,8 @@ def test_of_many_at_once_one_gets_it() -> None:
     for thread in threads:
         thread.join(30)
     assert sorted(epochs, key=str) == [1, None, None, None, None, None]
+
+
+def test_the_longest_name_of_a_worker_fits() -> None:
+    # PostgreSQL refuses what is longer; a host name may have 64 characters.
+    assert (Lease._meta.get_field("queue").max_length or 0) >= len(f"sandbox@{'h' * 64}")

@@ -16,7 +16,7 @@ import yaml
 from dashboard.observe.services import CONFIGS
 from dashboard.sandboxes import DEFAULT_CONFIG
 from kubesched_site.environment import MODES
-from tests.deploy.manifests import DEPLOY
+from tests.deploy.manifests import DEPLOY, objects
 
 ROOT = DEPLOY.parent
 DOCKERFILE = DEPLOY / "Dockerfile"
@@ -110,9 +110,29 @@ def test_parts_run_once_each(compose: dict[str, Any]) -> None:
 
 
 def test_web_and_worker_meet_in_one_folder(compose: dict[str, Any]) -> None:
-    mount = ["run:/run/kubesched"]
-    assert compose["services"]["web"]["volumes"] == mount
-    assert compose["services"]["worker"]["volumes"] == mount
+    mount = "run:/run/kubesched"
+    assert mount in compose["services"]["web"]["volumes"]
+    assert mount in compose["services"]["worker"]["volumes"]
+
+
+def test_what_is_listened_on_is_published_to_this_machine_alone(compose: dict[str, Any]) -> None:
+    worker = compose["services"]["worker"]
+    listened = [v.rpartition(":")[2] for k, v in worker["environment"].items() if "LISTEN" in k]
+    assert sorted(worker["ports"]) == sorted(f"127.0.0.1:{port}:{port}" for port in listened)
+
+
+def test_the_folder_of_sockets_is_made_below_a_volume_that_may_be_roots() -> None:
+    # An emptyDir is root's and its group's; sockets need a folder of the user's own.
+    (environment,) = instructions("ENV")
+    (folder,) = re.findall(r"KUBESCHED_RUNTIME_DIR=(\S+)", environment)
+    mounts = {
+        mount["mountPath"]
+        for obj in objects("base")
+        if obj["kind"] == "Deployment"
+        for mount in obj["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    }
+    assert folder not in mounts
+    assert str(Path(folder).parent) in mounts
 
 
 def test_what_has_to_be_filled_in_is_in_the_example(compose: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -16,6 +17,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from requests.adapters import HTTPAdapter
 
+from dashboard import leases
 from dashboard.models import AuditEntry, SchedulerRun
 from dashboard.sandbox_api import access, lifecycle
 from dashboard.sandbox_api.models import SandboxAccess
@@ -90,6 +92,20 @@ def test_a_downloaded_kubeconfig_opens_the_sandbox(
         assert ask(config, "/api/v1/namespaces") == 404
     entry = AuditEntry.objects.get(verb=AuditEntry.Verb.DOWNLOAD_KUBECONFIG)
     assert (entry.username, entry.target, entry.run) == ("olga", "sandbox box", run)
+
+
+def test_in_a_cluster_the_page_names_the_pod_that_serves_it(
+    run: SchedulerRun, store: SandboxCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases.acquire(leases.sandbox_lease(run.cluster_id), "worker-x2v4q:30:ab", "", 4.0, 1.0)
+    client = signed_in("add_cluster")
+    with lifecycle.served(run.cluster_id, store):
+        where = f"/runs/{run.pk}/kubernetes/"
+        port = urlsplit(SandboxAccess.objects.get(pk=run.cluster_id).url).port
+        assert "port-forward" not in client.get(where).content.decode()
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+        page = client.get(where).content.decode()
+        assert f"kubectl port-forward pod/worker-x2v4q {port}" in page
 
 
 def test_a_new_token_takes_the_place_of_the_old_one(
