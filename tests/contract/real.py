@@ -14,7 +14,7 @@ from scheduler_core.kube.access import KubeconfigFile
 from scheduler_core.kube.cluster import KubeCluster
 from scheduler_core.kube.connect import connect
 from scheduler_core.kube.transport import MERGE_PATCH
-from scheduler_core.ports import ApiError, Json, NotFound
+from scheduler_core.ports import AlreadyExists, ApiError, Json, NotFound
 from tests.contract.apart import ROOT, Apart
 from tests.contract.support import TestClock, WaitingClock, eventually
 
@@ -27,6 +27,35 @@ _UNAPPROVED: Final = "unapproved, of a test"
 _LEADER: Final = (
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 )
+_ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_MEMBER: Final = {"type": "integer", "format": "int32", "minimum": 1}
+_POD_GROUPS: Final = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"podgroups.{_GROUP}", "annotations": {_APPROVAL: _UNAPPROVED}},
+    "spec": {
+        "group": _GROUP,
+        "scope": "Namespaced",
+        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"minMember": _MEMBER}},
+                            "status": _ANYTHING,
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
 #: in the order in which they go
 _IN_NAMESPACES: Final = ("Pod", "PodGroup", "Event")
 _ELSEWHERE: Final = ("Node", "PriorityClass")
@@ -152,40 +181,19 @@ def _has_controllers(cluster: KubeCluster) -> bool:
 def _install_pod_groups(cluster: KubeCluster) -> bool:
     """The CustomResourceDefinition of coscheduling, as much of it as the suite needs; whether it is
     ours to take away."""
-    with contextlib.suppress(NotFound):
-        found = cluster._api.get(_DEFINITION)
-        return (found["metadata"].get("annotations") or {}).get(_APPROVAL) == _UNAPPROVED
-    member = {"type": "integer", "format": "int32", "minimum": 1}
-    spec = {"type": "object", "properties": {"minMember": member}}
-    schema = {"type": "object", "properties": {"spec": spec, "status": _anything()}}
-    cluster._api.call(
-        "POST",
-        _DEFINITIONS,
-        body={
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {
-                "name": f"podgroups.{_GROUP}",
-                "annotations": {_APPROVAL: _UNAPPROVED},
-            },
-            "spec": {
-                "group": _GROUP,
-                "scope": "Namespaced",
-                "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-                "versions": [
-                    {
-                        "name": "v1alpha1",
-                        "served": True,
-                        "storage": True,
-                        "subresources": {"status": {}},
-                        "schema": {"openAPIV3Schema": schema},
-                    }
-                ],
-            },
-        },
-    )
+    with contextlib.suppress(AlreadyExists):  # two that begin at once
+        if _definition(cluster) is None:
+            cluster._api.call("POST", _DEFINITIONS, body=_POD_GROUPS)
     eventually(lambda: _is_served(cluster))
-    return True
+    annotations = (_definition(cluster) or {}).get("metadata", {}).get("annotations") or {}
+    return bool(annotations.get(_APPROVAL) == _UNAPPROVED)
+
+
+def _definition(cluster: KubeCluster) -> Json | None:
+    try:
+        return cluster._api.get(_DEFINITION)
+    except NotFound:
+        return None
 
 
 def _is_served(cluster: KubeCluster) -> bool:
@@ -194,7 +202,3 @@ def _is_served(cluster: KubeCluster) -> bool:
     except ApiError:
         return False
     return True
-
-
-def _anything() -> dict[str, Any]:
-    return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

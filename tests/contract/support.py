@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from scheduler_core.ports import WatchEvent
 
 Json = dict[str, Any]
-PATIENCE = 10.0
+#: seconds; a deadline for what is sure to come, also from a server that is busy with other things
+PATIENCE = 30.0
 
 
 def pod(name: str = "web", namespace: str = "default", **spec: Any) -> Json:

@@ -302,12 +302,18 @@ def test_finalizers_hold_an_object_until_they_are_taken_away(
         cluster.get("Node", "", "n1")
 
 
-@pytest.mark.usefixtures("namespace_controller")
-def test_a_namespace_takes_its_objects_along(cluster: Cluster) -> None:
+def test_a_namespace_takes_its_objects_along(cluster: Cluster, empties_namespaces: bool) -> None:
     cluster.create("Namespace", {"metadata": {"name": "team"}})
     cluster.create("Pod", pod(namespace="team"))
     cluster.create("Pod", pod())
     cluster.delete("Namespace", "", "team")
+    if not empties_namespaces:
+        # The API server's own part: nothing more comes in.
+        found = cluster.get("Namespace", "", "team")
+        assert found["status"]["phase"] == "Terminating"
+        with pytest.raises(ApiError, match="because it is being terminated"):
+            cluster.create("Pod", pod("late", namespace="team"))
+        return
     eventually(
         lambda: [p["metadata"]["namespace"] for p in cluster.list("Pod").items] == ["default"]
     )
