@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from random import Random
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
@@ -22,21 +21,20 @@ from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.clock import RealClock
 from scheduler_core.comparing import Comparison, compare, without_them
 from scheduler_core.config import SchedulerConfiguration
-from scheduler_core.cycle_record import cycle_record
 from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.extender import Extenders
 from scheduler_core.framework.cycle_state import CycleState
-from scheduler_core.framework.runtime.framework import Services
-from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.inbox import Inbox
-from scheduler_core.observations import Observation, Verdict
+from scheduler_core.observation_teller import Teller, changed_mind, is_daemon
+from scheduler_core.observations import Verdict
 from scheduler_core.observed_pods import WaitingPod, WaitingPods
 from scheduler_core.observers import ObserverSet
+from scheduler_core.observing_services import services_that_write_nothing
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
 from scheduler_core.profile import Profiles
 from scheduler_core.read_only import ReadOnlyCluster
-from scheduler_core.records import PodRef, QueueDepths
+from scheduler_core.records import PodRef
 
 __all__ = ["ObservingScheduler", "OpenObservation"]
 
@@ -97,8 +95,7 @@ class ObservingScheduler:
         self._clock = clock or RealClock()
         self._cluster = ReadOnlyCluster(cluster)
         self._inbox: Inbox[WatchEvent | _Question] = Inbox()
-        self._observers = ObserverSet(observers)
-        self._sequence = first_sequence
+        self._teller = Teller(ObserverSet(observers), self._clock, self._profile_of, first_sequence)
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
         self._is_watching = self._has_begun = self._paused = False
@@ -109,17 +106,12 @@ class ObservingScheduler:
         self.snapshot = Snapshot()
         self.informers = Informers()
         self._extenders = Extenders(config.extenders)
-        services = Services(
-            snapshot=self.snapshot,
-            informers=self.informers,
-            waiting_pods=WaitingPodsMap(),
-            cluster=self._cluster,
-            clock=self._clock,
-            activate=_activate_nobody,
-            emit_event=_tell_nobody,
-            background=_leave_undone,
-            preemption_extenders=self._extenders.preemption,
-            random=Random(0),  # noqa: S311 - not for secrets
+        services = services_that_write_nothing(
+            self.snapshot,
+            self.informers,
+            self._cluster,
+            self._clock,
+            self._extenders.preemption,
         )
         self.profiles = Profiles(config, config.registry, services)
         self._first_profile = config.profiles[0].scheduler_name
@@ -184,10 +176,7 @@ class ObservingScheduler:
 
     def record_advice(self, cycle: PodCycle) -> None:
         """As ``Scheduler.record_advice``: also who only observes may be asked as an extender."""
-        cycle.sequence = self._sequence
-        self._sequence += 1
-        if self._observers.wants("cycle_finished"):
-            self._observers.tell("cycle_finished", cycle_record(cycle, QueueDepths()))
+        self._teller.advice(cycle)
 
     @property
     def clock(self) -> Clock:
@@ -210,7 +199,7 @@ class ObservingScheduler:
 
     @property
     def next_sequence(self) -> int:
-        return self._sequence
+        return self._teller.sequence
 
     def run(self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None) -> None:
         """Loop until ``should_stop()``; ``tick`` runs once per turn."""
@@ -278,15 +267,13 @@ class ObservingScheduler:
         if after is None:
             return
         if after.is_assigned:
-            was_here = (
-                known and before is not None and (before.is_assigned or not _is_daemon(after))
-            )
+            was_here = known and before is not None and (before.is_assigned or not is_daemon(after))
             if self._has_begun and not was_here:
-                self._tell_left_out(after)
+                self._teller.left_out(after)
             return
         self._nominator.delete(after)
         self._nominator.add(after)
-        if not _is_daemon(after):
+        if not is_daemon(after):
             self._waiting.see(after, self._clock.now())
 
     def _left(self, pod: Pod) -> None:
@@ -299,7 +286,7 @@ class ObservingScheduler:
         ours = told.ours if told is not None else ""
         would = f" We would have chosen {ours}." if ours else ""
         why = f"It went before anybody placed it.{would}"
-        self._tell(waiting, Comparison(Verdict.GONE, ours, why=why))
+        self._teller.waiting(waiting, Comparison(Verdict.GONE, ours, why=why))
 
     def _placed(self, waiting: WaitingPod, node: str) -> None:
         """Another scheduler's decision is seen: make ours, in the state before it."""
@@ -309,13 +296,13 @@ class ObservingScheduler:
         if self._paused or not self._has_begun:
             what = "the run was paused" if self._paused else "the cluster was being listed"
             why = f"It was placed on {node} while {what}."
-            self._tell(waiting, Comparison(Verdict.MISSED, why=why), node)
+            self._teller.waiting(waiting, Comparison(Verdict.MISSED, why=why), node)
             return
         began = perf_counter()
         result = self._decide(pod)
         found = compare(result, node, pod.nominated_node_name)
-        found = replace(found, why=found.why + _changed_mind(found, waiting, node))
-        self._tell(waiting, found, node, result, perf_counter() - began)
+        found = replace(found, why=found.why + changed_mind(found, waiting, node))
+        self._teller.waiting(waiting, found, node, result, perf_counter() - began)
 
     def _look_at_one(self) -> bool:
         """At a pod that is new, or at the one that was not looked at for longest."""
@@ -339,7 +326,7 @@ class ObservingScheduler:
             waiting.was_looked_at, waiting.first = True, found.ours
         told = waiting.told
         if told is None or (told.ours, told.why) != (found.ours, found.why):
-            self._tell(waiting, found, "", result, perf_counter() - began)
+            self._teller.waiting(waiting, found, "", result, perf_counter() - began)
 
     def _decide(self, pod: Pod) -> ScheduleResult:
         self.snapshot.update(self.cache)
@@ -360,89 +347,8 @@ class ObservingScheduler:
                 waiting.seen_at = row.seen_at
                 continue
             node = pod.node_name if pod is not None and is_here else ""
-            verdict = Verdict.MISSED if node else Verdict.GONE
-            why = f"It was placed on {node} while nobody observed." if node else _GONE_UNSEEN
-            self._tell_of(row.pod, row.scheduler, row.seen_at, Comparison(verdict, why=why), node)
+            self._teller.ended_unseen(row.pod, row.scheduler, row.seen_at, node)
         self._open = []
-
-    # -- what is told ----------------------------------------------------------------------------
-
-    def _tell_left_out(self, pod: Pod) -> None:
-        verdict = Verdict.DAEMON_SET if _is_daemon(pod) else Verdict.PRESET
-        found = Comparison(verdict)
-        self._tell_of(_ref(pod), pod.scheduler_name, self._clock.now(), found, pod.node_name)
-
-    def _tell(
-        self,
-        waiting: WaitingPod,
-        found: Comparison,
-        actual: str = "",
-        result: ScheduleResult | None = None,
-        seconds: float = 0.0,
-    ) -> None:
-        pod = waiting.pod
-        waiting.told = self._tell_of(
-            _ref(pod),
-            pod.scheduler_name,
-            waiting.seen_at,
-            found,
-            actual,
-            result,
-            first=waiting.first,
-            duration=seconds,
-        )
-
-    def _tell_of(
-        self,
-        pod: PodRef,
-        scheduler: str,
-        seen_at: float,
-        found: Comparison,
-        actual: str = "",
-        result: ScheduleResult | None = None,
-        *,
-        first: str = "",
-        duration: float = 0.0,
-    ) -> Observation:
-        record = Observation(
-            sequence=self._sequence,
-            pod=pod,
-            verdict=found.verdict,
-            scheduler=scheduler,
-            profile=self._profile_of(scheduler),
-            seen_at=seen_at,
-            at=self._clock.now(),
-            ours=found.ours,
-            actual=actual,
-            ours_total=found.ours_total,
-            actual_total=found.actual_total,
-            ties=result.ties if result is not None else 0,
-            nodes_total=result.size if result is not None else 0,
-            nodes_feasible=len(result.feasible) if result is not None else 0,
-            first=first,
-            why=found.why,
-            plugin=found.plugin,
-            comparison=found.plugins,
-            duration=duration,
-        )
-        self._sequence += 1
-        self._observers.tell("pod_observed", record)
-        return record
-
-
-_GONE_UNSEEN: Final = "It went while nobody observed."
-
-
-def _changed_mind(found: Comparison, waiting: WaitingPod, actual: str) -> str:
-    """Where the state has changed between the pod's arrival and the sight of its node: their
-    decision was made somewhere in between."""
-    if found.verdict in (Verdict.AGREE, Verdict.TIE) or not waiting.first:
-        return ""
-    if waiting.first == actual:
-        return f" When the pod came we chose {actual}, too: the cluster has changed since."
-    if waiting.first != found.ours:
-        return f" When the pod came we would have chosen {waiting.first}."
-    return ""
 
 
 def _who(event: WatchEvent) -> tuple[str, str, str]:
@@ -454,15 +360,6 @@ def _who(event: WatchEvent) -> tuple[str, str, str]:
     return key, str(meta.get("uid") or ""), str(spec.get("nodeName") or "")
 
 
-def _is_daemon(pod: Pod) -> bool:
-    controller = pod.controller
-    return controller is not None and controller.kind == "DaemonSet"
-
-
-def _ref(pod: Pod) -> PodRef:
-    return PodRef(pod.uid, pod.namespace, pod.name)
-
-
 def _answer(question: _Question) -> None:
     if not question.answer.set_running_or_notify_cancel():
         return
@@ -472,18 +369,3 @@ def _answer(question: _Question) -> None:
         question.answer.set_exception(exc)
     else:
         question.answer.set_result(result)
-
-
-# -- nothing happens -------------------------------------------------------------------------------
-
-
-def _leave_undone(key: str, work: Callable[[], R], then: Callable[[R], None]) -> None:
-    """Evictions and other writes stay thoughts."""
-
-
-def _activate_nobody(pods: Mapping[str, Pod]) -> None:
-    """There is no queue."""
-
-
-def _tell_nobody(*args: Any, **kwargs: Any) -> None:
-    """There is nobody to read events."""
