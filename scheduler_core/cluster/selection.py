@@ -12,7 +12,7 @@ from scheduler_core.ports import Json
 
 from .errors import bad_request
 from .objects import labels_of
-from .resources import Resource
+from .resources import RESOURCES, Resource
 
 __all__ = ["Selection", "everything", "parse_label_selector", "selection"]
 
@@ -64,6 +64,10 @@ _FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "ReplicaSet": {"status.replicas": ("status", "replicas")},
     "ReplicationController": {"status.replicas": ("status", "replicas")},
 }
+#: kinds that say in words of their own that a field is not known
+_OWN_WORDS: Final = frozenset(
+    {"Event", "Job", "Namespace", "Node", "Pod", "PodGroup", "ReplicationController", "Service"}
+)
 _FALSE_WHEN_ABSENT: Final = frozenset({"spec.unschedulable", "spec.hostNetwork"})
 
 
@@ -205,9 +209,18 @@ def _field_checks(resource: Resource, text: str) -> Iterator[Selection]:
 
 
 def _path_of(resource: Resource, name: str) -> tuple[str, ...]:
-    if name == "metadata.name" or (name == "metadata.namespace" and resource.namespaced):
+    by_name_alone = resource.kind in RESOURCES and resource.kind not in _OWN_WORDS
+    if name == "metadata.name" or (
+        name == "metadata.namespace" and (resource.namespaced or by_name_alone)
+    ):
         return tuple(name.split("."))
     path = _FIELDS.get(resource.kind, {}).get(name)
+    if path is None and by_name_alone:
+        raise bad_request(
+            f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+    if path is None and resource.kind == "Job":
+        raise bad_request(f'field label "{name}" not supported for Job')
     if path is None:
         raise bad_request(f"field label not supported: {name}")
     return path

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.api.errors import FieldError
 from scheduler_core.api.native import NATIVE_POD_GROUP
 from scheduler_core.ports import ApiError, Json
 
@@ -46,7 +47,14 @@ _SYSTEM_METADATA: Final = (
 _SERVERS_OWN: Final = (*_SYSTEM_METADATA, "resourceVersion", "managedFields")
 #: kind -> metadata that a write of the status does not change either (kube-apiserver 1.36)
 _KEPT_BY_STATUS: Final = {"Pod": ("ownerReferences",), "Deployment": ("labels",)}
+#: where the real server keeps kinds whose place is not called as they are
+_REGISTRY: Final = {
+    "Node": "minions", "ReplicationController": "controllers", "Service": "services/specs",
+}  # fmt: skip
+_GROUPED: Final = frozenset({"CustomResourceDefinition", "PodGroup"})
 _NAME_TRIES: Final = 8
+#: a generated name is at most 63 characters long
+_LONGEST_PREFIX: Final = 58
 
 
 def find(tx: Transaction, resource: Resource, namespace: str, name: str) -> Json:
@@ -65,7 +73,10 @@ def require_uid(resource: Resource, obj: Json, uid: str) -> None:
     """
     if not uid or uid == uid_of(obj):
         return
-    registry = f"/registry/{resource.plural}/{key_of(namespace_of(obj), name_of(obj))}"
+    place = _REGISTRY.get(resource.kind) or resource.plural
+    if resource.kind not in RESOURCES or resource.kind in _GROUPED:
+        place = f"{resource.group}/{resource.plural}"
+    registry = f"/registry/{place}/{key_of(namespace_of(obj), name_of(obj))}"
     why = (
         f"StorageError: invalid object, Code: 4, Key: {registry}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
@@ -86,11 +97,14 @@ class Hooks:
         admit: called after that and after the store's own admission; it may change the object or
             raise ApiError.
         replaced: called with an object and what is to take its place; returns that.
+        faults: called with the object that is there, or None, the new one, and the store's own
+            faults of it; returns all faults.
     """
 
     created: Callable[[Json], None] | None = None
     admit: Callable[[Transaction, Resource, Json], None] | None = None
     replaced: Callable[[Json, Json], Json] | None = None
+    faults: Callable[[Json | None, Json, list[FieldError]], list[FieldError]] | None = None
 
 
 NO_HOOKS: Final = Hooks()
@@ -101,9 +115,7 @@ def create(tx: Transaction, resource: Resource, body: Json, hooks: Hooks = NO_HO
     obj = _typed(resource, body)
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
-        raise ApiError(
-            500, "InternalError", "resourceVersion should not be set on objects to be created"
-        )
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     for field in _SYSTEM_METADATA:
         metadata.pop(field, None)
     _generate_name(tx, resource, metadata)
@@ -114,7 +126,7 @@ def create(tx: Transaction, resource: Resource, body: Json, hooks: Hooks = NO_HO
         hooks.created(obj)
     name = str(metadata.get("name") or "")
     _admit(tx, resource, obj, name, hooks)
-    _validate(resource, obj)
+    _validate(resource, obj, hooks)
     if tx.get(resource.kind, key_of(namespace_of(obj), name)) is not None:
         raise already_exists(resource, name)
     _give_identity(tx, resource, obj)
@@ -177,14 +189,16 @@ def _generate_name(tx: Transaction, resource: Resource, metadata: Json) -> None:
     if metadata.get("name") or not isinstance(prefix, str) or not prefix:
         return
     for _ in range(_NAME_TRIES):
-        metadata["name"] = prefix + tx.new_suffix()
+        metadata["name"] = prefix[:_LONGEST_PREFIX] + tx.new_suffix()
         key = key_of(namespace_of({"metadata": metadata}), metadata["name"])
         if tx.get(resource.kind, key) is None:
             return
 
 
-def _validate(resource: Resource, obj: Json) -> None:
+def _validate(resource: Resource, obj: Json, hooks: Hooks) -> None:
     faults = resource.validate(obj)
+    if hooks.faults is not None:
+        faults = hooks.faults(None, obj, faults)
     if faults:
         raise invalid(resource, str(obj["metadata"].get("name") or ""), faults)
 
@@ -269,6 +283,8 @@ def _replace(
     faults = resource.validate(new)
     if not subresource:
         faults += update_faults(resource, current, new)
+    if hooks.faults is not None:
+        faults = hooks.faults(current, new, faults)
     if faults:
         raise invalid(resource, name, faults)
     if hooks.replaced is not None:
@@ -367,7 +383,7 @@ def delete(
             f"the UID in the precondition ({uid}) does not match the UID in record "
             f"({uid_of(current)}). The object might have been deleted and then recreated"
         )
-        raise conflict(resource.kind, name, why)
+        raise conflict(resource.qualified_kind, name, why)
     if resource.kind == "Namespace":
         _empty_namespace(tx, resource, name)
     if resource.kind == "Pod":

@@ -26,8 +26,8 @@ NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 def complete(served: Served, obj: Json) -> None:
     """Defaults of kinds that no scheduler reads; `obj` is changed."""
-    fill = _DEFAULTS.get(served.kind)
-    if fill is not None and not served.custom:
+    fill = served.fill if served.custom else _DEFAULTS.get(served.kind)
+    if fill is not None:
         fill(obj)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import yaml
@@ -13,17 +13,30 @@ from scheduler_core.ports import ApiError, Json
 from ..errors import bad_request
 from ..objects import clone
 from .catalog import BUILT_IN, Served
-from .decode import Decoder, Undecodable
+from .decode import Decoder, Undecodable, json_name
 from .messages import JSON, YAML, Request
 from .negotiation import media_type
 from .protobuf import PROTOBUF, BadProtobuf, decode_envelope, decode_message
 from .schema import struct
-from .status import generic
 
-__all__ = ["decoded", "decoded_as", "parsed", "read_object", "refuse_unknown"]
+__all__ = [
+    "decoded",
+    "decoded_as",
+    "parsed",
+    "read_object",
+    "refuse_unknown",
+    "said_twice",
+    "unregistered",
+]
 
 _SUMMARY: Final = 30
+#: what Go calls the struct that it reads kind and apiVersion into
+_IDENTITY: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 _KNOWN_KINDS: Final = frozenset(served.kind for served in BUILT_IN)
+_KNOWN_VERSIONS: Final = frozenset(served.api_version for served in BUILT_IN)
 _UNKNOWN_FORMAT: Final = (
     "the body of the request was in an unknown format - accepted media types include: "
     f"{JSON}, {YAML}, application/vnd.kubernetes.protobuf"
@@ -62,7 +75,43 @@ def parsed(body: bytes, media: str) -> Any:
             raise Unparsable(f"error converting YAML to JSON: yaml: {error}") from error
     if media == PROTOBUF:
         return _from_protobuf(body)
-    raise generic(415, _UNKNOWN_FORMAT, "UnsupportedMediaType")
+    raise ApiError(415, "UnsupportedMediaType", _UNKNOWN_FORMAT)
+
+
+def said_twice(request: Request) -> list[str]:
+    """The paths of fields that a JSON body says more than once."""
+    if media_type(request.headers.get("content-type", "")) not in ("", JSON):
+        return []
+    found = False
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        made = dict(pairs)
+        found = found or len(made) != len(pairs)
+        return made
+
+    json.loads(request.body, object_pairs_hook=noted)
+    if not found:
+        return []
+    return list(_repeated(json.loads(request.body, object_pairs_hook=_Pairs), ""))
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with all that it says, in order."""
+
+
+def _repeated(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        known: set[str] = set()
+        for key, part in value:
+            inner = f"{path}.{key}" if path else key
+            if key in known:
+                yield inner
+            known.add(key)
+            yield from _repeated(part, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _repeated(item, f"{path}[{index}]")
 
 
 def _from_protobuf(body: bytes) -> Json:
@@ -105,20 +154,46 @@ def read_object(served: Served, request: Request) -> Json:
     try:
         body = parsed(request.body, media)
     except Unparsable as error:
-        shown = request.body[:_SUMMARY].decode(errors="replace")
-        more = " ..." if len(request.body) > _SUMMARY else ""
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {served.kind}): "
-            f"couldn't get version/kind; {error} ({shown}{more})"
+        raise _unrecognized(
+            served, f"couldn't get version/kind; {error} ({_summary(request.body)})"
         ) from error
+    if served.custom and not (isinstance(body, dict) and body.get("kind")):
+        shown = request.body.decode(errors="replace")
+        why = f"Object 'Kind' is missing in '{shown}' ({_summary(request.body)})"
+        raise _unrecognized(served, why)
+    if body is None:
+        body = {}
+    for field in ("kind", "apiVersion"):
+        if isinstance(body, dict) and not isinstance(body.get(field, ""), str):
+            raise _unrecognized(served, _no_identity(body[field], field, request.body))
     if not isinstance(body, dict):
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {served.kind}): couldn't get "
-            "version/kind; json parse error: json: cannot unmarshal "
-            f"{'array' if isinstance(body, list) else 'value'} into Go value of type struct"
-        )
+        raise _unrecognized(served, _no_identity(body, "", request.body))
     check_kind(served, body)
     return body
+
+
+def _unrecognized(served: Served, why: str) -> ApiError:
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {served.kind}): {why}"
+    )
+
+
+def _no_identity(value: Any, field: str, body: bytes) -> str:
+    what = json_name(value)
+    where = f"Go struct field .{field} of type string" if field else f"Go value of type {_IDENTITY}"
+    return (
+        f"couldn't get version/kind; json parse error: json: cannot unmarshal {what} into "
+        f"{where} ({_summary(body)})"
+    )
+
+
+def _summary(body: bytes) -> str:
+    """The beginning of a body: as it is where it is JSON of an object, else in hexadecimal."""
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > _SUMMARY else ""
+    part = body[:_SUMMARY]
+    return (part.decode(errors="replace") if body[:1] == b"{" else part.hex()) + more
 
 
 def check_kind(served: Served, body: Json) -> None:
@@ -130,6 +205,8 @@ def check_kind(served: Served, body: Json) -> None:
     if kind != served.kind:
         raise bad_request(_other_kind(served, str(kind), str(version)))
     if version != served.api_version:
+        if version not in _KNOWN_VERSIONS and not served.custom:
+            raise bad_request(_other_kind(served, str(kind), str(version)))
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version "
             f"({served.api_version})"
@@ -142,11 +219,19 @@ def _other_kind(served: Served, kind: str, version: str) -> str:
     head = f'{kind} in version "{short}" cannot be handled as a {served.kind}: '
     if served.custom:
         return f"the object provided is unrecognized (must be of type {served.kind}): {kind}"
-    if kind not in _KNOWN_KINDS:
-        scheme = "pkg/api/legacyscheme/scheme.go:30"
-        return f'{head}no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
+    if kind not in _KNOWN_KINDS or kind == served.kind:
+        return f"{head}{unregistered(served, kind, version)}"
     group = served.group.partition(".")[0] or "core"
     return f"{head}converting ({short}.{kind}) to ({group}.{served.kind}): unknown conversion"
+
+
+def unregistered(served: Served, kind: str, version: str) -> str:
+    """What the server says of a kind that it does not know."""
+    if served.group == "apiextensions.k8s.io":
+        scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    else:
+        scheme = "pkg/api/legacyscheme/scheme.go:30"
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
 
 
 def decoded(served: Served, body: Json) -> tuple[Json, list[str]]:
@@ -157,12 +242,22 @@ def decoded(served: Served, body: Json) -> tuple[Json, list[str]]:
     """
     decoder = Decoder()
     try:
-        return decoder.object(served.struct, body), decoder.unknown
+        found = decoder.object(served.struct, body)
+        # Of a custom resource the metadata is read before the rest.
+        return found, sorted(decoder.unknown, key=_after_metadata if served.custom else _as_it_is)
     except Undecodable as error:
         short = served.version
         raise bad_request(
             f'{served.kind} in version "{short}" cannot be handled as a {served.kind}: {error}'
         ) from error
+
+
+def _after_metadata(path: str) -> bool:
+    return not path.startswith("metadata.")
+
+
+def _as_it_is(path: str) -> bool:
+    return True
 
 
 def decoded_as(kind: str, body: Json) -> Json:
@@ -179,15 +274,18 @@ def decoded_as(kind: str, body: Json) -> Json:
         ) from error
 
 
-def refuse_unknown(served: Served, unknown: Sequence[str], validation: str) -> list[str]:
-    """What to warn of.
+def refuse_unknown(
+    served: Served, unknown: Sequence[str], validation: str, twice: Sequence[str] = ()
+) -> list[str]:
+    """What to warn of. `twice`: fields that are said more than once.
 
     Raises:
         ApiError: 400, the client asked to be strict.
     """
-    if not unknown or validation == "Ignore":
+    if not (unknown or twice) or validation == "Ignore":
         return []
-    told = [f'unknown field "{path}"' for path in unknown]
+    told = [f'duplicate field "{path}"' for path in twice]
+    told += [f'unknown field "{path}"' for path in unknown]
     if validation == "Warn":
         return told
     raise ApiError(

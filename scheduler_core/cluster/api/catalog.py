@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from scheduler_core.api.native import NATIVE_POD_GROUP
+from scheduler_core.ports import Json
 
 from ..resources import RESOURCES, Resource
 from .schema import Struct, struct
 
-__all__ = ["ALL_VERBS", "BUILT_IN", "REVIEWS", "Catalog", "Served", "Subresource"]
+__all__ = ["ALL_VERBS", "BUILT_IN", "REVIEWS", "SCALE", "Catalog", "Served", "Subresource"]
 
 ALL_VERBS: Final = (
     "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
@@ -49,6 +50,9 @@ class Served:
         returns_deleted: a delete answers with the object, not with a Status.
         custom: it is described by a CustomResourceDefinition.
         columns: a custom resource's own columns of tables.
+        fill: fills in what a custom resource's schema has defaults for.
+        scale_paths: where a custom resource has the replicas that are wanted, those that are
+            there, and the text of the selector.
     """
 
     resource: Resource
@@ -69,6 +73,8 @@ class Served:
     custom: bool = False
     columns: tuple[Mapping[str, object], ...] = ()
     list_kind: str = ""
+    fill: Callable[[Json], None] | None = None
+    scale_paths: tuple[str, str, str] | None = None
 
     @property
     def api_version(self) -> str:
@@ -101,7 +107,7 @@ def _status(kind: str) -> Subresource:
     return Subresource("status", kind)
 
 
-_SCALE: Final = Subresource("scale", "Scale", _PART_VERBS, "autoscaling", "v1")
+SCALE: Final = Subresource("scale", "Scale", _PART_VERBS, "autoscaling", "v1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +154,22 @@ _ROWS: Final = (
         ),
     ),
     _Row("ReplicationController", "rc", in_all=True, status=True, scale=True),
-    _Row("Service", "svc", in_all=True, status=True, returns_deleted=True),
+    _Row("Service", "svc", in_all=True, status=True, returns_deleted=True, creates_on_update=True),
     _Row("Deployment", "deploy", in_all=True, status=True, scale=True),
     _Row("ReplicaSet", "rs", in_all=True, status=True, scale=True),
     _Row("StatefulSet", "sts", in_all=True, status=True, scale=True),
     _Row("Event", "ev", creates_on_update=True),
     _Row("Job", in_all=True, status=True),
     _Row("PodDisruptionBudget", "pdb", status=True, unconditional=False),
-    _Row("CSIDriver"),
-    _Row("CSINode"),
-    _Row("CSIStorageCapacity"),
-    _Row("StorageClass", "sc"),
-    _Row("VolumeAttachment", status=True),
+    _Row("CSIDriver", returns_deleted=True, unconditional=False),
+    _Row("CSINode", returns_deleted=True, unconditional=False),
+    _Row("CSIStorageCapacity", unconditional=False),
+    _Row("StorageClass", "sc", returns_deleted=True),
+    _Row("VolumeAttachment", status=True, returns_deleted=True, unconditional=False),
     _Row("CustomResourceDefinition", "crd crds", status=True, unconditional=False),
     _Row("PriorityClass", "pc"),
-    _Row("PodGroup", stored=NATIVE_POD_GROUP, status=True, unconditional=False),
-    _Row("Workload", unconditional=False),
+    _Row("PodGroup", stored=NATIVE_POD_GROUP, status=True),
+    _Row("Workload"),
     _Row("DeviceClass"),
     _Row("ResourceClaim", status=True),
     _Row("ResourceClaimTemplate"),
@@ -195,7 +201,7 @@ def _served(row: _Row) -> Served:
     group, _, version = (row.api_version or resource.api_version).rpartition("/")
     parts = (
         *row.more,
-        *((_SCALE,) if row.scale else ()),
+        *((SCALE,) if row.scale else ()),
         *((_status(row.kind),) if row.status else ()),
     )
     categories = ("all",) if row.in_all else ()

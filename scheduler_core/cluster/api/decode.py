@@ -12,9 +12,9 @@ from scheduler_core.api.reader import format_time, parse_time
 from scheduler_core.ports import Json
 
 from .quantities import BAD_QUANTITY, canonical
-from .schema import ListType, MapType, Scalar, Struct, Type
+from .schema import Field, ListType, MapType, Scalar, Struct, Type
 
-__all__ = ["Decoder", "Undecodable", "decode"]
+__all__ = ["Decoder", "Undecodable", "decode", "json_name"]
 
 _KIND_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _JSON_NAMES: Final[dict[type, str]] = {
@@ -73,30 +73,35 @@ class Decoder:
 
     def _struct(self, of: Struct, value: Any, go_struct: str = "") -> Json:
         if type(value) is not dict:
-            if value is not None:
+            if value is None:
+                value = {}
+            elif of.lenient:
+                return value  # type: ignore[no-any-return]
+            else:
                 raise self._mismatch(value, go_struct or of.name, go_type(of))
-            value = {}
         if len(self._path) > _DEEPEST:
             raise Undecodable("the object is nested too deeply")
         fields = of.fields
         found: Json = {}
-        path = self._path
         for key, part in value.items():
             field = fields.get(key)
             if field is None:
                 self._not_known(of, key, part, found)
-                continue
-            if part is None:
-                continue
-            path.append(key)
-            made = self.value(field.type, part, of.name)
-            path.pop()
-            if made or field.keeps_zero or not self._fill:
-                found[key] = made
-        for field in of.always if self._fill else ():
-            if field.name not in found:
-                found[field.name] = field.empty
+            elif part is not None or field.nullable:
+                made = None if part is None else self._member(of, field, part)
+                if made or field.keeps_zero or not self._fill:
+                    found[key] = made
+        if self._fill:
+            found.update((each.name, each.empty) for each in of.always if each.name not in found)
         return found
+
+    def _member(self, of: Struct, field: Field, part: Any) -> Any:
+        if of.lenient and not _fits(field.type, part):
+            return part
+        self._path.append(field.name)
+        made = self.value(field.type, part, of.name)
+        self._path.pop()
+        return made
 
     def _not_known(self, of: Struct, key: str, part: Any, found: Json) -> None:
         if of.open:
@@ -121,6 +126,10 @@ class Decoder:
             raise self._mismatch(value, go_struct, go_type(of))
         made = {}
         for key, part in value.items():
+            if type(of.value) is Scalar:
+                # Keys are no part of a path of fields, in what the decoder says.
+                made[key] = self._scalar(of.value, part, go_struct)
+                continue
             self._path.append(key)
             made[key] = self.value(of.value, part, go_struct)
             self._path.pop()
@@ -164,6 +173,17 @@ class Decoder:
         for step in self._path:
             text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
         return text
+
+
+def _fits(of: Type, value: Any) -> bool:
+    if isinstance(of, ListType):
+        return type(value) is list
+    return type(value) is dict or not isinstance(of, Struct | MapType)
+
+
+def json_name(value: Any) -> str:
+    """What Go's decoder calls a value: `object`, `number`."""
+    return _JSON_NAMES.get(type(value), "null")
 
 
 def _quantity(value: Any) -> str:

@@ -41,7 +41,7 @@ def json_patch(document: Any, operations: Any) -> Any:
             raise BadPatch("json: cannot unmarshal value into Go value of type jsonpatch.Operation")
         act = _ACTS.get(str(operation.get("op")))
         if act is None:
-            raise BadPatch(f"Unexpected kind: {operation.get('op')}")
+            raise PatchRefused(f"Unexpected kind: {operation.get('op')}")
         document = act(document, operation)
     return document
 

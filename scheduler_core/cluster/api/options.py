@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from scheduler_core.api.errors import unsupported
+from scheduler_core.api.errors import invalid, unsupported
 from scheduler_core.ports import ApiError, Json
 
 from .messages import Request
@@ -14,7 +14,7 @@ __all__ = ["DeleteOptions", "WriteOptions", "delete_options", "invalid_options",
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 _VALIDATIONS: Final = ("Ignore", "Strict", "Warn")
-_POLICIES: Final = ("Background", "Foreground", "Orphan")
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
 _LONGEST_MANAGER: Final = 128
 
 
@@ -53,7 +53,7 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     """
     validation = request.query.get("fieldValidation") or "Warn"
     if validation not in _VALIDATIONS:
-        raise invalid_options(kind, "fieldValidation", unsupported(validation, _VALIDATIONS))
+        raise invalid_options(kind, "fieldValidation", unsupported(validation, ("", *_VALIDATIONS)))
     manager = request.query.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         problem = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
@@ -71,7 +71,7 @@ def _dry_run(text: Any, kind: str) -> bool:
     values = [text] if isinstance(text, str) else list(text or ())
     wrong = next((value for value in values if value not in ("", "All")), None)
     if wrong is not None:
-        raise invalid_options(kind, "dryRun", unsupported(str(wrong), ("All",)))
+        raise invalid_options(kind, "dryRun", unsupported(values, ("All",)))
     return "All" in values
 
 
@@ -84,7 +84,12 @@ def delete_options(request: Request, body: Json) -> DeleteOptions:
     preconditions = body.get("preconditions") or {}
     grace = body.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
     policy = str(body.get("propagationPolicy") or request.query.get("propagationPolicy") or "")
-    orphan = body.get("orphanDependents")
+    orphan = body.get("orphanDependents", request.query.get("orphanDependents"))
+    if isinstance(orphan, str):
+        orphan = orphan in ("", "1", "true")
+    if policy and orphan is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        raise invalid_options("DeleteOptions", "propagationPolicy", invalid(policy, why))
     if policy and policy not in _POLICIES:
         problem = unsupported(policy, (*_POLICIES, "nil"))
         raise invalid_options("DeleteOptions", "propagationPolicy", problem)

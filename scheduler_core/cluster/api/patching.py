@@ -9,23 +9,24 @@ from typing import Any, Final
 from scheduler_core.ports import ApiError, Json
 
 from .. import verbs
-from ..errors import bad_request, stale
+from ..errors import bad_request, invalid, stale
 from ..objects import clone
 from ..patches import merge_patch
 from ..store import Transaction
 from . import bodies
 from .applying import APPLY_PATCH, apply_patch
 from .catalog import Served
-from .decode import Decoder, Undecodable
+from .decode import Decoder, Undecodable, json_name
 from .go_order import as_the_server_writes
 from .json_patch import BadPatch, PatchRefused, json_patch
 from .messages import JSON
+from .metadata_rules import updated_faults
 from .negotiation import media_type
 from .options import invalid_options, write_options
 from .status import generic
 from .strategic import BadStrategicPatch, strategic_merge
 from .versions import as_served
-from .writes import Target, Written, rehearsed, store_changed
+from .writes import Target, Written, check_version, rehearsed, store_changed
 
 __all__ = ["JSON_PATCH", "MERGE_PATCH", "STRATEGIC_PATCH", "patch"]
 
@@ -44,7 +45,15 @@ def patch(target: Target) -> Written:
     if media == APPLY_PATCH:
         return apply_patch(target)
     change = _CHANGES.get(media)
-    if change is None or (media == STRATEGIC_PATCH and target.served.custom):
+    if media == STRATEGIC_PATCH and target.served.custom:
+        known = ", ".join((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
+        raise ApiError(
+            415,
+            "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: "
+            + known,
+        )
+    if change is None:
         raise generic(415, "415: Unsupported Media Type", "UnsupportedMediaType")
     options = write_options(target.request, "PatchOptions")
     if options.force:
@@ -53,13 +62,16 @@ def patch(target: Target) -> Written:
     try:
         body = bodies.parsed(target.request.body, JSON)
     except bodies.Unparsable as error:
-        raise bad_request(str(error).removeprefix("json parse error: ")) from error
+        problem = str(error).removeprefix("json parse error: ")
+        raise bad_request(f"error decoding patch: {problem}") from error
     warnings: list[str] = []
 
     def work(tx: Transaction) -> Json:
         current = verbs.find(tx, target.served.resource, target.namespace, target.name)
         shown = as_served(target.served, current)
-        obj, unknown = _patched(target.served, shown, change, body)
+        obj, unknown, made = _patched(target.served, shown, change, body)
+        if unknown and options.validation == "Strict":
+            raise _strictly(target.served, made, body, unknown)
         warnings[:] = bodies.refuse_unknown(target.served, unknown, options.validation)
         _same_object(target, shown, obj)
         return store_changed(tx, target, obj, options)
@@ -72,25 +84,32 @@ _Change = Callable[[Served, Json, Any], Any]
 
 
 def _merge(served: Served, current: Json, body: Any) -> Any:
-    if not isinstance(body, dict):
-        raise bad_request(
-            "json: cannot unmarshal array into Go value of type map[string]interface {}"
-        )
+    _require_object(body)
     return merge_patch(current, body)
 
 
 def _strategic(served: Served, current: Json, body: Any) -> Any:
-    if not isinstance(body, dict):
-        raise bad_request(
-            "json: cannot unmarshal array into Go value of type map[string]interface {}"
-        )
+    _require_object(body)
     try:
         return strategic_merge(served.struct, current, body)
     except BadStrategicPatch as error:
         raise bad_request(str(error)) from error
 
 
+def _require_object(body: Any) -> None:
+    if not isinstance(body, dict):
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_name(body)} into Go value of type "
+            "map[string]interface {}"
+        )
+
+
 def _operations(served: Served, current: Json, body: Any) -> Any:
+    if not isinstance(body, list):
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {json_name(body)} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     try:
         return json_patch(current, body)
     except BadPatch as error:
@@ -106,8 +125,11 @@ _CHANGES: Final[dict[str, _Change]] = {
 }
 
 
-def _patched(served: Served, current: Json, change: _Change, body: Any) -> tuple[Json, list[str]]:
-    """The object that a patch makes of `current`, and the fields that were dropped.
+def _patched(
+    served: Served, current: Json, change: _Change, body: Any
+) -> tuple[Json, list[str], Json]:
+    """The object that a patch makes of `current`, the fields that were dropped, and the object
+    with them.
 
     Raises:
         ApiError: 400 or 422.
@@ -122,8 +144,14 @@ def _patched(served: Served, current: Json, change: _Change, body: Any) -> tuple
         raise _unreadable(served, made, body, str(error)) from error
     for field in ("kind", "apiVersion"):
         if obj.get(field) != current.get(field):
-            bodies.check_kind(served, obj)
-    return obj, decoder.unknown
+            problem = bodies.unregistered(served, str(obj.get("kind")), str(obj.get("apiVersion")))
+            raise _unreadable(served, made, body, problem)
+    return obj, decoder.unknown, made
+
+
+def _strictly(served: Served, made: Json, body: Any, unknown: list[str]) -> ApiError:
+    told = ", ".join(f'unknown field "{path}"' for path in unknown)
+    return _unreadable(served, made, body, f"strict decoding error: {told}")
 
 
 def _unreadable(served: Served, made: Json, body: Any, problem: str) -> ApiError:
@@ -148,6 +176,10 @@ def _same_object(target: Target, current: Json, obj: Json) -> None:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
+    if (metadata.get("uid") or "") != current["metadata"]["uid"]:
+        first, own = updated_faults(target.served.kind, current["metadata"], metadata)
+        raise invalid(target.served.resource, target.name, [*first, *own])
+    check_version(obj)
     version = metadata.get("resourceVersion")
     if version and version != current["metadata"]["resourceVersion"]:
         raise stale(target.served.resource, target.name)

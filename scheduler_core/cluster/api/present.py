@@ -6,18 +6,20 @@ from typing import Any, Final
 
 import yaml
 
-from scheduler_core.ports import Json
+from scheduler_core.ports import ApiError, Json
 
+from ..errors import bad_request
 from .catalog import Served
 from .lists import Listing
 from .messages import JSON, YAML, Answer
-from .negotiation import Format, not_acceptable
+from .negotiation import Format
 from .tables import columns_of, rows_of
 from .versions import as_served
 
 __all__ = ["in_media", "one", "partial", "several", "table_of"]
 
 _IDENTITY: Final = ("kind", "apiVersion")
+_INCLUDED: Final = ("", "Metadata", "Object", "None")
 _NO_WRAP: Final = 1 << 30
 
 
@@ -54,7 +56,16 @@ def one(served: Served, obj: Json, format_: Format, now: float, include: str = "
     if format_.form == "Table":
         metadata = {"resourceVersion": shown["metadata"].get("resourceVersion", "")}
         return table_of(served, [shown], format_, now, metadata, include)
-    raise not_acceptable()
+    if served.custom:
+        raise ApiError(500, "", "content is not a list")
+    package = served.group.partition(".")[0] or "core"
+    package = "core" if served.kind == "Event" else package
+    raise ApiError(
+        406,
+        "NotAcceptable",
+        f"you requested {format_.form}, but the requested object is not a list "
+        f"(*{package}.{served.kind})",
+    )
 
 
 def several(served: Served, found: Listing, format_: Format, now: float, include: str = "") -> Json:
@@ -91,13 +102,18 @@ def table_of(
     with_columns: bool = True,
 ) -> Json:
     """`include`: what of each object goes with its row: Metadata (or ""), Object or None."""
+    if include not in _INCLUDED:
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     rows = []
     for obj, cells in zip(objects, rows_of(served, objects, now), strict=True):
         row: Json = {"cells": cells}
         if include == "Object":
             row["object"] = obj
-        elif include != "None":
-            row["object"] = partial(obj, format_.version)
+        else:
+            row["object"] = None if include == "None" else partial(obj, format_.version)
         rows.append(row)
     return {
         "kind": "Table",

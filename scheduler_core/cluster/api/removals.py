@@ -98,7 +98,7 @@ def remove(tx: Transaction, target: Target, before: Json, options: DeleteOptions
     version = options.resource_version
     if version and version != before["metadata"]["resourceVersion"]:
         raise conflict(
-            served.kind,
+            resource.qualified_kind,
             name,
             f"the ResourceVersion in the precondition ({version}) does not match the "
             f"ResourceVersion in record ({before['metadata']['resourceVersion']}). The object "

@@ -11,17 +11,20 @@ from .. import verbs
 from ..errors import bad_request, not_found, stale
 from ..objects import clone
 from ..patches import merge_patch
+from ..resources import RESOURCES
 from ..store import Transaction
 from . import bodies
+from .catalog import Served
 from .decode import Decoder, Undecodable
 from .json_patch import BadPatch, PatchRefused, json_patch
+from .json_paths import find_path
 from .label_text import selector_text
 from .managers import Author, recorded
-from .messages import JSON
+from .messages import JSON, Answer
 from .negotiation import Format, media_type
 from .options import WriteOptions, write_options
 from .patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from .present import in_media
+from .present import in_media, one
 from .schema import struct
 from .status import generic
 from .strategic import strategic_merge
@@ -41,7 +44,7 @@ def read_scale(target: Target, format_: Format) -> Answered:
     )
     if obj is None:
         raise not_found(target.served.resource, target.name)
-    return in_media(format_, _scale_of(obj)), None
+    return _shown(target, format_, obj), None
 
 
 def write_scale(target: Target, format_: Format) -> Answered:
@@ -60,11 +63,17 @@ def write_scale(target: Target, format_: Format) -> Answered:
 
     def work(tx: Transaction) -> Json:
         current = verbs.find(tx, target.served.resource, target.namespace, target.name)
-        scale = _wanted(target, _scale_of(current), media, body)
+        scale = _wanted(target, _scale_of(target, current), media, body)
         return _resized(tx, target, current, scale, options)
 
     obj, kept = rehearsed(target, work, options.dry_run)
-    return in_media(format_, _scale_of(obj)), kept
+    return _shown(target, format_, obj), kept
+
+
+def _shown(target: Target, format_: Format, obj: Json) -> Answer:
+    return in_media(
+        format_, one(_SERVED, _scale_of(target, obj), format_, target.cluster.clock.now())
+    )
 
 
 def _wanted(target: Target, scale: Json, media: str, body: Any) -> Json:
@@ -98,7 +107,7 @@ def _resized(
     if version and version != current["metadata"]["resourceVersion"]:
         raise stale(target.served.resource, target.name)
     replicas = scale["spec"].get("replicas", 0)
-    if replicas < 0:
+    if replicas < 0 and not target.served.custom:
         problem = invalid(replicas, "must be greater than or equal to 0")
         raise ApiError(
             422,
@@ -117,14 +126,31 @@ def _resized(
         entries = recorded(target.served.struct, old, new, author, "", known)
         return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
-    wanted = {**current, "spec": {**current["spec"], "replicas": replicas}}
-    return verbs.update(
-        tx, target.served.resource, clone(wanted), "", verbs.Hooks(None, None, replaced)
-    )
+    wanted = clone(current)
+    _set(wanted, _paths(target)[0], replicas)
+    return verbs.update(tx, target.served.resource, wanted, "", verbs.Hooks(None, None, replaced))
 
 
-def _scale_of(obj: Json) -> Json:
-    spec, status = obj.get("spec", {}), obj.get("status", {})
+_BUILT_IN_PATHS: Final = (".spec.replicas", ".status.replicas", "")
+_SERVED: Final = Served(
+    RESOURCES["Deployment"], "autoscaling", "v1", "scales", "Scale", "scale", True, _SCALE
+)
+
+
+def _paths(target: Target) -> tuple[str, str, str]:
+    return target.served.scale_paths or _BUILT_IN_PATHS
+
+
+def _set(obj: Json, path: str, value: int) -> None:
+    *way, last = path.strip(".").split(".")
+    for step in way:
+        obj = obj.setdefault(step, {})
+    obj[last] = value
+
+
+def _scale_of(target: Target, obj: Json) -> Json:
+    wanted, there, selector_path = _paths(target)
+    replicas = find_path(obj, wanted)
     metadata = {
         key: obj["metadata"][key]
         for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -134,10 +160,13 @@ def _scale_of(obj: Json) -> Json:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": {"replicas": spec["replicas"]} if spec.get("replicas") else {},
-        "status": {"replicas": status.get("replicas", 0)},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": find_path(obj, there) or 0},
     }
-    selector = selector_text(spec.get("selector"))
+    if target.served.custom:
+        selector = str(find_path(obj, selector_path) or "") if selector_path else ""
+    else:
+        selector = selector_text(obj.get("spec", {}).get("selector"))
     if selector:
         found["status"]["selector"] = selector
     return found

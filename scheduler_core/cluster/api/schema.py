@@ -72,6 +72,7 @@ class Field:
         always: it is written even if it was not said (as `empty` says).
         keeps_zero: "", 0 and false are told apart from "not said".
         retains_keys: a strategic merge patch may say which of its fields stay.
+        nullable: null is a value of it.
         empty: what is written for it when nothing was said; `is_null`: that is null.
     """
 
@@ -82,6 +83,7 @@ class Field:
     keeps_zero: bool
     retains_keys: bool = False
     is_null: bool = False
+    nullable: bool = False
 
     @property
     def empty(self) -> Any:
@@ -90,13 +92,19 @@ class Field:
 
 @dataclass(eq=False, slots=True)
 class Struct:
-    """An object with named fields; `open`: fields that are not named are kept too."""
+    """An object with named fields.
+
+    Attributes:
+        open: fields that are not named are kept too.
+        lenient: values of a wrong type are kept, for a schema to judge them.
+    """
 
     name: str
     package: str
     fields: Mapping[str, Field] = field(default_factory=dict)
     atomic: bool = False
     open: bool = False
+    lenient: bool = False
     always: tuple[Field, ...] = ()
 
     def __repr__(self) -> str:

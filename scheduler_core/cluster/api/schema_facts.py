@@ -162,7 +162,7 @@ ATOMIC_TYPES: Final = _names("""
 #: maps that have one owner as a whole
 ATOMIC_MAPS: Final = _names("""
     PodSpec.nodeSelector ServiceSpec.selector ReplicationControllerSpec.selector
-    ManagedFieldsEntry.fieldsV1
+    ManagedFieldsEntry.fieldsV1 CustomResourceSubresources.status
 """)
 
 #: quantities, alone and in maps
@@ -288,7 +288,7 @@ ALWAYS: Final = _names("""
     StatefulSetSpec.updateStrategy StatefulSetStatus.availableReplicas SubjectAccessReview.status
     SelfSubjectAccessReview.status SelfSubjectAccessReview.spec LocalSubjectAccessReview.status
     SelfSubjectRulesReview.spec SelfSubjectRulesReview.status SelfSubjectReview.status
-    VolumeAttachment.spec VolumeAttachment.status ServicePort.targetPort
+    VolumeAttachment.spec VolumeAttachment.status ServicePort.targetPort ReplicaSetSpec.template
 """)
 
 #: always written, `null` where nothing was said: structs behind a pointer

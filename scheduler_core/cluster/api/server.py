@@ -29,7 +29,7 @@ from .present import in_media, one, several
 from .removals import delete, delete_collection
 from .reviews import answer_review
 from .scale import read_scale, write_scale
-from .status import generic, status_of
+from .status import WarnedRefusal, generic, status_of
 from .streams import Stream, open_stream
 from .writes import Target, Written, create, update
 
@@ -87,6 +87,8 @@ class ApiServer:
             return self._dispatch(request)
         except ApiError as error:
             return refusal(error)
+        except WarnedRefusal as refused:
+            return replace(refusal(refused.error), warnings=refused.warnings)
         except Exception:
             log.exception("%s %s was not answered", request.method, request.path)
             return refusal(ApiError(500, "InternalError", "an error on the server has occurred"))

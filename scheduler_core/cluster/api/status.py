@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from scheduler_core.ports import ApiError, Json
 
 from .managers import ApplyConflict
 
-__all__ = ["error_status", "generic", "status_of", "success"]
+__all__ = ["WarnedRefusal", "error_status", "generic", "status_of", "success"]
 
 _CAUSES: Final = (
     ("Required value", "FieldValueRequired"),
@@ -26,6 +27,15 @@ _GENERIC: Final[dict[int, tuple[str, str]]] = {
     405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
     422: ("Invalid", "the server rejected our request due to an error in our request"),
 }
+
+
+class WarnedRefusal(Exception):
+    """A refusal of a body that there was also something to warn of."""
+
+    def __init__(self, error: ApiError, warnings: Sequence[str]) -> None:
+        super().__init__(error, warnings)
+        self.error = error
+        self.warnings = tuple(warnings)
 
 
 class Generic(ApiError):
@@ -89,6 +99,8 @@ def _cause(error: ApiError, path: str, message: str) -> Json:
     if error.code != 422:
         # Causes that no field has: the path is the reason.
         return {"reason": path, "message": message}
+    if " in body must be of type " in message:
+        return {"reason": "FieldValueTypeInvalid", "message": message, "field": path}
     reason = next((name for start, name in _CAUSES if message.startswith(start)), "")
     found = {"reason": reason or "FieldValueInvalid", "message": message}
     return {**found, "field": path} if path else found

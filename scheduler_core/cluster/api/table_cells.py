@@ -327,10 +327,49 @@ def _lease(obj: Json, now: float) -> list[Any]:
     return [_name(obj), obj.get("spec", {}).get("holderIdentity") or "", age(obj, now)]
 
 
+def _pod_group(obj: Json, now: float) -> list[Any]:
+    spec = obj.get("spec", {})
+    policy = spec.get("schedulingPolicy") or {}
+    named = next((word for key, word in _GROUP_POLICIES.items() if key in policy), _NONE)
+    template = (spec.get("podGroupTemplateRef") or {}).get("workload") or {}
+    conditions = obj.get("status", {}).get("conditions") or []
+    found = {c.get("type"): c for c in conditions}.get("PodGroupScheduled", {})
+    status = "Scheduled" if found.get("status") == "True" else found.get("reason") or "Pending"
+    return [_name(obj), named, template.get("workloadName") or _NONE, status, age(obj, now)]
+
+
+_GROUP_POLICIES: Final = {"gang": "Gang", "basic": "Basic"}
+
+
+def _workload(obj: Json, now: float) -> list[Any]:
+    return [_name(obj), age(obj, now)]
+
+
+def _csi_driver(obj: Json, now: float) -> list[Any]:
+    spec = obj.get("spec", {})
+    audiences = [request.get("audience", "") for request in spec.get("tokenRequests") or []]
+    return [
+        _name(obj),
+        bool(spec.get("attachRequired", True)),
+        bool(spec.get("podInfoOnMount")),
+        bool(spec.get("storageCapacity")),
+        ",".join(audiences) or "<unset>",
+        bool(spec.get("requiresRepublish")),
+        ",".join(spec.get("volumeLifecycleModes") or ()) or _NONE,
+        age(obj, now),
+    ]
+
+
+def _scale(obj: Json, now: float) -> list[Any]:
+    wanted, there = obj["spec"].get("replicas", 0), obj["status"].get("replicas", 0)
+    return [_name(obj), wanted, there, age(obj, now)]
+
+
 #: kind -> what makes its cells
 CELLS: Final[Mapping[str, Cells]] = MappingProxyType(
     {
         "ConfigMap": _config_map,
+        "CSIDriver": _csi_driver,
         "CSINode": _csi_node,
         "Deployment": _deployment,
         "Event": _event,
@@ -342,12 +381,15 @@ CELLS: Final[Mapping[str, Cells]] = MappingProxyType(
         "PersistentVolumeClaim": _claim,
         "Pod": pod_cells,
         "PodDisruptionBudget": _budget,
+        "PodGroup": _pod_group,
         "PriorityClass": _priority_class,
         "ReplicaSet": _replicas,
         "ReplicationController": _replicas,
+        "Scale": _scale,
         "Service": _service,
         "StatefulSet": _stateful_set,
         "StorageClass": _storage_class,
         "VolumeAttachment": _attachment,
+        "Workload": _workload,
     }
 )

@@ -12,35 +12,33 @@ from .catalog import Served
 from .json_paths import find_path
 from .spans import since
 from .table_cells import CELLS, Cells, age
-from .table_columns import COLUMNS, Column
+from .table_columns import COLUMNS, column
 
 __all__ = ["columns_of", "rows_of"]
 
-_NAME: Final = Column("Name", "ObjectMeta.name", format="name")
-_CREATED: Final = Column("Created At", "ObjectMeta.creationTimestamp")
-_DATE: Final = Column("Age", "ObjectMeta.creationTimestamp", type="date")
+_CUSTOM_COLUMN: Final = "Custom resource definition column (in JSONPath format): "
+_POD: Final = COLUMNS["Pod"]
+_NAME: Final = next(definition for definition in _POD if definition["name"] == "Name")
+_CREATED: Final = {
+    **next(definition for definition in _POD if definition["name"] == "Age"), "type": "date",
+}  # fmt: skip
 
 
 def columns_of(served: Served) -> list[Json]:
     """The column definitions of a table."""
-    return [column.definition for column in _columns(served)]
-
-
-def _columns(served: Served) -> Sequence[Column]:
     if not served.custom:
-        return COLUMNS.get(served.kind) or (_NAME, _CREATED)
+        return list(COLUMNS.get(served.kind) or (_NAME, {**_CREATED, "name": "Created At"}))
     own = [
-        Column(
-            str(column.get("name", "")),
-            "",
-            str(column.get("type", "string")),
-            str(column.get("format", "")),
-            int(column.get("priority") or 0),  # type: ignore[call-overload]
-            str(column.get("description", "")),
+        column(
+            str(given.get("name", "")),
+            str(given.get("type", "string")),
+            str(given.get("description") or f"{_CUSTOM_COLUMN}{given.get('jsonPath', '')}"),
+            format_=str(given.get("format", "")),
+            priority=int(given.get("priority") or 0),  # type: ignore[call-overload]
         )
-        for column in served.columns
+        for given in served.columns
     ]
-    return [_NAME, *own] if own else [_NAME, _DATE]
+    return [_NAME, *(own or [_CREATED])]
 
 
 def rows_of(served: Served, objects: Sequence[Json], now: float) -> list[list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,9 @@ from .admission import admit_created, complete
 from .catalog import Served
 from .managers import Author, recorded
 from .messages import Answer, Request
+from .object_rules import faults_of
 from .options import WriteOptions, write_options
+from .status import WarnedRefusal
 from .versions import as_served, as_stored
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Target",
     "Written",
     "author_of",
+    "check_version",
     "create",
     "empty_of",
     "key_of_target",
@@ -89,6 +92,18 @@ def rehearsed(
     raise AssertionError("a rehearsal always ends in an exception")
 
 
+def warned(
+    target: Target, work: Callable[[Transaction], Any], dry_run: bool, warnings: Sequence[str]
+) -> tuple[Any, Future[None] | None]:
+    """`rehearsed`; a refusal carries the warnings too."""
+    try:
+        return rehearsed(target, work, dry_run)
+    except ApiError as error:
+        if not warnings:
+            raise
+        raise WarnedRefusal(error, warnings) from error
+
+
 # -- create --------------------------------------------------------------------------------------
 
 
@@ -102,9 +117,13 @@ def create(target: Target) -> Written:
     options = write_options(request, "CreateOptions")
     body = bodies.read_object(served, request)
     obj, unknown = bodies.decoded(served, body)
-    warnings = bodies.refuse_unknown(served, unknown, options.validation)
+    warnings = bodies.refuse_unknown(
+        served, unknown, options.validation, bodies.said_twice(request)
+    )
     place(target, obj)
-    obj, kept = rehearsed(target, lambda tx: store_new(tx, target, obj, options), options.dry_run)
+    obj, kept = warned(
+        target, lambda tx: store_new(tx, target, obj, options), options.dry_run, warnings
+    )
     if options.dry_run:
         obj = _without_version(obj)
     return Written(obj, kept, tuple(warnings), created=True)
@@ -133,7 +152,7 @@ def store_new(
         if entries:
             stored["metadata"]["managedFields"] = entries
 
-    hooks = verbs.Hooks(created, partial(admit_created, served))
+    hooks = verbs.Hooks(created, partial(admit_created, served), None, partial(faults_of, served))
     return verbs.create(tx, served.resource, as_stored(served, obj), hooks)
 
 
@@ -169,7 +188,12 @@ def place(target: Target, obj: Json) -> None:
     """
     metadata = obj["metadata"]
     if target.name:
-        name = metadata.setdefault("name", target.name)
+        name = metadata.get("name")
+        if not name:
+            raise bad_request(
+                f"the name of the object ({target.name} based on URL) was undeterminable: name "
+                "must be provided"
+            )
         if name != target.name:
             raise bad_request(
                 f"the name of the object ({name}) does not match the name on the URL "
@@ -182,6 +206,15 @@ def place(target: Target, obj: Json) -> None:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
+
+
+def check_version(obj: Json) -> None:
+    """Raises:
+    ApiError: 500, as the real one says it, where the resourceVersion is no number.
+    """
+    version = obj["metadata"].get("resourceVersion") or "0"
+    if not (version.isascii() and version.isdigit()):
+        raise ApiError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
 
 
 def _without_version(obj: Json) -> Json:
@@ -201,8 +234,9 @@ def update(target: Target) -> Written:
     served, request = target.served, target.request
     options = write_options(request, "UpdateOptions")
     obj, unknown = bodies.decoded(served, bodies.read_object(served, request))
-    warnings = bodies.refuse_unknown(served, unknown, options.validation)
-    place(target, obj)
+    warnings = bodies.refuse_unknown(
+        served, unknown, options.validation, bodies.said_twice(request)
+    )
     made = False
 
     def work(tx: Transaction) -> Json:
@@ -210,18 +244,28 @@ def update(target: Target) -> Written:
         current = tx.get(served.resource.kind, key_of_target(target))
         if current is None and served.creates_on_update and not target.subresource:
             made = True
+            obj["metadata"].pop("resourceVersion", None)
             return store_new(tx, target, obj, options)
-        if not served.unconditional and not obj["metadata"].get("resourceVersion"):
+        if (
+            current is not None
+            and not served.unconditional
+            and not obj["metadata"].get("resourceVersion")
+        ):
             raise _version_needed(target)
         return store_changed(tx, target, obj, options)
 
-    found, kept = rehearsed(target, work, options.dry_run)
+    def checked(tx: Transaction) -> Json:
+        place(target, obj)
+        check_version(obj)
+        return work(tx)
+
+    found, kept = warned(target, checked, options.dry_run, warnings)
     return Written(found, kept, tuple(warnings), created=made)
 
 
 def _version_needed(target: Target) -> ApiError:
-    problem = "Invalid value: 0x0: must be specified for an update"
-    what, name = target.served.qualified_kind, target.name
+    problem = "Invalid value: 0: must be specified for an update"
+    what, name = target.served.qualified, target.name
     return ApiError(
         422,
         "Invalid",
@@ -259,7 +303,7 @@ def store_changed(
         served.resource,
         as_stored(served, obj),
         target.subresource,
-        verbs.Hooks(None, None, replaced),
+        verbs.Hooks(None, None, replaced, partial(faults_of, served)),
     )
     if not options.dry_run:
         return stored
