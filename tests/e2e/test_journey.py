@@ -170,6 +170,7 @@ def test_one_gang_is_approved_another_denied_while_a_viewer_looks_on(
         check()
 
     # What was decided is in the audit, and the decision page knows what became of it.
+    ended(page, "train-0").locator("summary").click()
     page.get_by_role("link", name="default/train-0").click()
     expect(page.locator("#decision-note")).to_contain_text("default/train-0")
     expect(page.locator(".point-line", has_text="Bind").first).to_be_visible()
