@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any, cast
 
@@ -149,7 +149,42 @@ class EventHandlers:
             return
         started = perf_counter()
         self._take(kind, old, new)
-        self._on_handled(_label(kind, old, new), perf_counter() - started)
+        seconds = perf_counter() - started
+        for label in self._labels(kind, old, new):
+            self._on_handled(label, seconds)
+
+    def _labels(self, kind: str, old: Any, new: Any) -> Sequence[str]:
+        """Under which events kube-scheduler 1.36 counts the time: none for what it does not listen
+        to, several where several things that matter have changed."""
+        if kind == "Pod":
+            return self._pod_labels(old, new)
+        labels = _LABELS.get(kind)
+        if labels is None:
+            return ()
+        if kind == "Node" and old is not None and new is not None:
+            return [event.label for event in node_change_events(old, new)]
+        return (labels[0] if old is None else labels[2] if new is None else labels[1],)
+
+    def _pod_labels(self, old: Pod | None, new: Pod | None) -> Sequence[str]:
+        if new is not None and new.is_terminal:
+            new = None
+        known = old if old is not None else new
+        if known is None:
+            return ()
+        is_ours = known.scheduler_name in self._profiles
+        if old is not None and old.is_assigned:
+            if new is None:
+                return (_ASSIGNED[2],)
+            return [_ASSIGNED[1], *(event.label for event in pod_change_events(old, new))]
+        if new is not None and new.is_assigned:
+            # To those that count bound pods it is new, and to the queue it is gone.
+            return (_ASSIGNED[0], _UNSCHEDULABLE[2])[: 1 + (is_ours and old is not None)]
+        if not is_ours:
+            return ()
+        if old is None or new is None:
+            return (_UNSCHEDULABLE[0 if old is None else 2],)
+        changed = {event.label for event in pod_change_events(old, new)}
+        return [_UNSCHEDULABLE[1], *sorted(changed - {_UNSCHEDULABLE[1]})]
 
     def _take(self, kind: str, old: Any, new: Any) -> None:
         if kind == "Pod":
@@ -267,27 +302,16 @@ class EventHandlers:
             self._on_pod_group_changed(kind, (old or new).key)
 
 
-def _label(kind: str, old: Any, new: Any) -> str:
-    """As in the reference's metric: ``AssignedPodAdd``, ``NodeUpdate``, ..."""
-    labels = _LABELS.get(kind)
-    if labels is None:
-        if kind == "Pod":
-            is_assigned = (old if new is None else new).is_assigned
-            labels = _ASSIGNED if is_assigned else _UNSCHEDULABLE
-            if is_assigned and old is not None and not old.is_assigned:
-                old = None  # to those that count bound pods it is new
-        else:
-            labels = _LABELS[kind] = _three(kind)
-    return labels[0] if old is None else labels[2] if new is None else labels[1]
-
-
 def _three(resource: str) -> tuple[str, str, str]:
     return f"{resource}Add", f"{resource}Update", f"{resource}Delete"
 
 
 _ASSIGNED = _three(EventResource.ASSIGNED_POD)
 _UNSCHEDULABLE = _three(EventResource.UNSCHEDULABLE_POD)
-_LABELS = {kind: _three(resource) for kind, resource in EVENT_RESOURCES.items()}
+_LABELS = {
+    "Node": _three(EventResource.NODE),
+    **{kind: _three(resource) for kind, resource in EVENT_RESOURCES.items()},
+}
 
 
 def _action(old: Any, new: Any) -> ActionType:

@@ -19,6 +19,7 @@ from scheduler_core.testing.harness import Harness
 from tests.core.scheduler.fakes import enabled, make_spy
 
 DEFAULT = "default-scheduler"
+EVENTS = "scheduler_event_handling_duration_seconds"
 
 
 def harness(**options: Any) -> tuple[Harness, SchedulerMetrics]:
@@ -216,6 +217,41 @@ def test_events_hints_and_what_came_to_the_queues() -> None:
     came = numbers(metrics, "scheduler_queue_incoming_pods_total")
     assert came["active", "UnschedulablePodAdd"] == 1.0
     assert came["unschedulable", "ScheduleAttemptFailure"] == 1.0
+
+
+def test_events_are_called_as_kube_scheduler_calls_them() -> None:
+    h, metrics = harness(nodes=[make_node("n").capacity(cpu="4")])
+    h.create("Pod", make_pod("p").req(cpu=1), make_pod("gated").gate("g"))
+    h.create("Pod", make_pod("other").scheduler_name("other"), make_pod("theirs").node("n"))
+    h.settle()  # p is bound
+    h.cluster.patch("Node", "", "n", {"metadata": {"labels": {"disk": "ssd"}}})
+    h.cluster.patch("Pod", "default", "theirs", {"metadata": {"labels": {"app": "web"}}})
+    h.cluster.patch("Pod", "default", "gated", {"spec": {"schedulingGates": None}})
+    h.settle()  # gated is bound too
+    for name in ("other", "p"):
+        h.cluster.delete("Pod", "default", name, grace_period_seconds=0)
+    h.settle()
+    events = {label: n for (label,), n in observed(metrics, EVENTS).items()}
+    assert events == {
+        "NodeAdd": 1,
+        "NodeUpdateNodeLabel": 1,
+        "UnschedulablePodAdd": 2,
+        "UnschedulablePodUpdate": 1,
+        "UnschedulablePodUpdatePodSchedulingGatesEliminated": 1,
+        "UnschedulablePodDelete": 2,  # bound: out of the queue
+        "AssignedPodAdd": 3,
+        "AssignedPodUpdate": 3,  # the label; and p ends, which is once more "nothing that matters"
+        "AssignedPodUpdatePodLabel": 1,
+        "AssignedPodDelete": 1,
+    }
+
+
+def test_nothing_to_do_before_binding_is_a_skip_and_prebind_is_over() -> None:
+    h, metrics = harness(nodes=[make_node("n")], pods=[make_pod("p")])
+    h.settle()
+    points = observed(metrics, "scheduler_framework_extension_point_duration_seconds")
+    found = {labels[:2]: n for labels, n in points.items() if labels[0].startswith("PreBind")}
+    assert found == {("PreBindPreFlight", "Skip"): 1, ("PreBind", "Success"): 1}
 
 
 def test_the_cache_is_looked_at() -> None:
