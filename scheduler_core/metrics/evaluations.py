@@ -81,8 +81,18 @@ class Evaluations:
                 self._known[plugin, point, cycle.framework.profile_name] += 1
 
     def totals(self) -> dict[Labels, float]:
-        """(plugin, extension point, profile) -> how often it was asked."""
-        return {labels: float(count) for labels, count in self._totals().items() if count}
+        """(plugin, extension point, profile) -> how often it was asked; 0 for who never was."""
+        found: dict[Labels, float] = {}
+        for profile, framework in self._frameworks.items():
+            by_point = {
+                "PreFilter": framework.pre_filter_plugins,
+                "Filter": framework.filter_plugins,
+                "PreScore": framework.pre_score_plugins,
+                "Score": [plugin for plugin, _ in framework.score_plugins],
+            }
+            for point, plugins in by_point.items():
+                found |= {(plugin.name, point, profile): 0.0 for plugin in plugins}
+        return found | {labels: float(count) for labels, count in self._totals().items()}
 
     def _totals(self) -> Counter[Labels]:
         found = self._known.copy()
