@@ -42,6 +42,7 @@ from .access import (
     Token,
     check_cluster,
     check_user,
+    contexts_of,
 )
 from .access import read_kubeconfig as read_text
 from .credentials import ASK_SECONDS, FILE_SECONDS, Credentials, of_token_file
@@ -142,6 +143,8 @@ def connect(access: Access) -> Connection:
 def _of_file(access: KubeconfigFile) -> Connection:
     configuration = _configuration()
     path = access.path or kube_config.KUBE_CONFIG_DEFAULT_LOCATION
+    for part in filter(None, path.split(os.pathsep)):
+        _check_file(Path(part).expanduser())
     loader = kube_config._get_kube_config_loader(
         filename=path, active_context=access.context or None
     )
@@ -170,6 +173,18 @@ def _of_file(access: KubeconfigFile) -> Connection:
     return Connection(
         configuration, tls, Path(loader._get_base_path(loader._user.path), token_file)
     )
+
+
+def _check_file(path: Path) -> None:
+    """What the client would say of it in a library's words, some of which may be secrets."""
+    if not path.is_file():
+        return
+    try:
+        contexts_of(path.read_text())
+    except AccessError as fault:
+        raise AccessError(f"{path}: {fault}") from None
+    except UnicodeDecodeError:
+        raise AccessError(f"{path}: the kubeconfig is not text") from None
 
 
 def _check_credentials(user: Mapping[str, Any], loader: Any) -> None:

@@ -75,6 +75,28 @@ def test_a_file_of_this_machine(tmp_path: Path) -> None:
         connect(KubeconfigFile(str(tmp_path / "nothing")))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            f"users: [{SECRET}: [", "config: the kubeconfig is not YAML in line", id="YAML"
+        ),
+        pytest.param(f"- {SECRET}", "config: the kubeconfig is not a mapping", id="a list"),
+        pytest.param("a: " + "[" * 50_000, "config: the kubeconfig is nested too", id="deep"),
+        pytest.param("\x00", "config: the kubeconfig is not YAML", id="binary"),
+        pytest.param(
+            "contexts: 7", "config: contexts of the kubeconfig is not a list", id="number"
+        ),
+    ],
+)
+def test_files_that_are_no_kubeconfig(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(AccessError, match=message) as caught:
+        connect(KubeconfigFile(str(path)))
+    assert SECRET not in str(caught.value)
+
+
 def test_user_and_password() -> None:
     found = headers(connect(Kubeconfig(kubeconfig(username="me", password="pass"))))
     assert found == {"authorization": f"Basic {base64.b64encode(b'me:pass').decode()}"}
