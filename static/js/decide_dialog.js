@@ -26,10 +26,11 @@ export class DecideDialog {
   #answeredNo = false;
   #asking = false;
   #commits = "";
+  #clicked = new Map();
 
   /**
-   * `row(id)` gives a wait as it is now, ended ones included; `sent(ids, verdict, words)` is called
-   * once the server has taken the decision.
+   * `row(id)` gives a wait as it is now, ended ones included; `sent(ids, verdict, words, commits)` is
+   * called once the server has taken the decision; `commits`: id -> commit of its row at the click.
    */
   constructor(dialog, { api, clock, row, sent }) {
     this.#dialog = dialog;
@@ -164,6 +165,7 @@ export class DecideDialog {
     if (confirm.disabled || confirm.hidden) return;
     confirm.disabled = cancel.disabled = true;
     this.#sending = true;
+    this.#clicked = new Map(ids.map((id) => [id, this.#row(id)?.commit_seq]));
     const results = [];
     try {
       for (const target of targets) {
@@ -220,7 +222,7 @@ export class DecideDialog {
   }
 
   #tell(results, verdict, words) {
-    this.#sent(results.filter((result) => result.ok).map((result) => result.id), verdict, words);
+    this.#sent(results.filter((result) => result.ok).map((result) => result.id), verdict, words, this.#clicked);
   }
 
   /** Lost the race, or time is over: there is nothing left to confirm. */

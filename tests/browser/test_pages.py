@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from dashboard import heatmap
 from tests.browser import fake_data
@@ -519,6 +519,31 @@ def test_approving_a_gang_sends_it_and_shows_sent_until_the_frame(site: FakeSite
     expect(ended.get_by_role("link")).to_have_count(0)
     ended.locator("summary").click()
     expect(ended.get_by_role("link")).to_have_count(2)
+
+
+def test_a_frame_that_is_faster_than_the_answer_leaves_nothing_on_its_way(site: FakeSite) -> None:
+    rows = fake_data.gang("team-a/train", 1, members=2, minimum=3)
+    page = open_waiting(site, rows)
+    under_way: list[Route] = []
+    page.route("**/waiting/decide", lambda route: under_way.append(route))
+    page.get_by_role("button", name="Approve the gang team-a/train").click()
+    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    page.wait_for_function("() => document.querySelector('#decide-dialog [type=submit]').disabled")
+    said = {"user": "ada", "at": fake_data.NOW, "comment": "", "gang": True}
+    decision = {**said, "verdict": "approve", "applied": True}
+    approved = [
+        {**row, "state": "sent", "needs_approval": False, "decision": decision, "approvals": [said],
+         "commit_seq": 200, "pending": row["pending"][:1]}
+        for row in rows
+    ]  # fmt: skip
+    site.send(fake_data.waiting_frame(approved, seq=200, start=100))
+    expect(gang_row(page, "team-a/train")).to_contain_text("approved by ada")
+    answer = [{"id": row["id"], "pod": row["pod"], "ok": True, "state": "sent", "message": ""}
+              for row in rows]  # fmt: skip
+    under_way[0].fulfill(json={"results": answer})
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator(".wait").first).to_contain_text("Coscheduling · approved by ada")
+    expect(page.locator(".wait").first).not_to_contain_text("approval sent")
 
 
 def test_denying_a_gang_asks_first(site: FakeSite) -> None:

@@ -44,7 +44,7 @@ class WaitingPage {
       api,
       clock,
       row: (id) => this.#rows.get(id),
-      sent: (ids, verdict, words) => this.#decided(ids, verdict, words),
+      sent: (...decision) => this.#decided(...decision),
     });
     this.#list = new VirtualList(one("#waiting-list"), {
       create: (kind) => this.#create(kind),
@@ -167,9 +167,16 @@ class WaitingPage {
     else this.#dialog.forPod(item.row, verdict);
   }
 
-  /** The server took it; the scheduler has yet to apply it, and a frame will tell what came. */
-  #decided(ids, verdict, words) {
-    for (const id of ids) this.#sent.set(id, { verdict, commit: this.#index.row(id)?.commit_seq ?? 0 });
+  /**
+   * The server took it; the scheduler has yet to apply it, and a frame will tell what came. Where that
+   * frame was faster than the server's answer, there is nothing to wait for.
+   */
+  #decided(ids, verdict, words, commits) {
+    for (const id of ids) {
+      const known = this.#rows.get(id)?.commit_seq ?? 0;
+      const commit = commits.get(id) ?? known;
+      if (known <= commit) this.#sent.set(id, { verdict, commit });
+    }
     this.#selection.set(ids, false);
     if (words) this.#shell.notices.set("decided", { text: words, action: { label: "Dismiss", run: () => this.#shell.notices.clear("decided") } });
     else this.#shell.notices.clear("decided");
