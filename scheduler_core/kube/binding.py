@@ -11,8 +11,9 @@
 | no answer | may have been carried out, or may yet be: look, then again |
 
 "Look" is a consistent GET of the pod: bound to our node and of our uid is success, anything else
-that is final is raised. While a lost request may still arrive the node stays the same, so that it
-does no harm when it does: who gives up too early lets a pod be bound twice.
+that is final is raised; where the pod cannot be seen the binding is sent again. While a lost request
+may still arrive the node stays the same, so that it does no harm when it does: who gives up too
+early lets a pod be bound twice.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from scheduler_core.ports import ApiError, Conflict, Json
 from .api import KubeApi
 from .resources import object_path
 from .statuses import LostAnswer, error_of
+from .timing import Backoff
+from .transport import Answer
 
 __all__ = ["Binding", "bind"]
 
@@ -85,18 +88,36 @@ def bind(api: KubeApi, binding: Binding) -> None:
             raise
         if answer.status < 300:
             return
-        refusal = error_of(answer)
         doubtful = doubtful or answer.status >= 500
-        if doubtful and answer.status != 429 and _is_ours(api, binding):
-            return
-        seconds = api.retry_after(answer, backoff, repeatable=True)
+        seconds = _after_refusal(api, binding, answer, backoff, doubtful=doubtful)
         if seconds is None:
-            raise refusal
-        api.pause(seconds, deadline, refusal)
+            return
+        api.pause(seconds, deadline, error_of(answer))
 
 
-def _is_ours(api: KubeApi, binding: Binding) -> bool:
-    """Whether the pod is bound to our node; False: not yet, as far as can be seen.
+def _after_refusal(
+    api: KubeApi, binding: Binding, answer: Answer, backoff: Backoff, *, doubtful: bool
+) -> float | None:
+    """Seconds after which it is sent again; None: it is bound all the same.
+
+    Raises:
+        ApiError: it is not.
+    """
+    ours = _is_ours(api, binding) if doubtful and answer.status != 429 else False
+    if ours:
+        return None
+    seconds = api.retry_after(answer, backoff, repeatable=True)
+    if seconds is not None:
+        return seconds
+    if ours is None:
+        return (
+            backoff.pause()
+        )  # it could not be seen: only the repetition can say what became of it
+    raise error_of(answer)
+
+
+def _is_ours(api: KubeApi, binding: Binding) -> bool | None:
+    """Whether the pod is bound to our node; False: not yet; None: it could not be seen.
 
     Raises:
         ApiError: it never will be: gone, another pod of that name, or bound elsewhere.
@@ -106,7 +127,7 @@ def _is_ours(api: KubeApi, binding: Binding) -> bool:
     except ApiError as refusal:
         if refusal.code in (404, 410):
             raise
-        return False  # it could not be seen
+        return None
     uid = pod.get("metadata", {}).get("uid")
     if binding.uid and uid != binding.uid:
         raise Conflict(f'pods "{binding.name}" was made anew: its uid is {uid}')

@@ -121,6 +121,22 @@ def test_500_that_did_nothing_is_final(cluster: KubeCluster, server: FakeServer)
     assert [r.verb for r in server.requests] == ["POST", "GET"]
 
 
+def test_500_after_which_the_pod_cannot_be_seen(cluster: KubeCluster, server: FakeServer) -> None:
+    """It was carried out: to give up would free the room that it takes."""
+    uid = server.sandbox.create("Pod", pod())["metadata"]["uid"]
+    broken = status(500, "InternalError")
+    server.after.append(times(1, on("POST", "/binding", broken)))
+    server.before.append(times(1, on("GET", "/web", broken)))
+    cluster.bind("default", "web", uid, "n1")
+    assert server.sandbox.get("Pod", "default", "web")["spec"]["nodeName"] == "n1"
+    assert [str(r).rpartition("/")[2] for r in server.requests] == [
+        "binding",
+        "web",
+        "binding",
+        "web",
+    ]
+
+
 def test_30_seconds_of_503(cluster: KubeCluster, server: FakeServer, timing: VirtualTiming) -> None:
     uid = made(server)
     end = timing.monotonic() + 30
