@@ -11,9 +11,9 @@
 | no answer | may have been carried out, or may yet be: look, then again |
 
 "Look" is a consistent GET of the pod: bound to our node and of our uid is success, anything else
-that is final is raised; where the pod cannot be seen the binding is sent again. While a lost request
-may still arrive the node stays the same, so that it does no harm when it does: who gives up too
-early lets a pod be bound twice.
+that is final is raised; where the pod cannot be seen the binding is sent again. While a lost
+request may still arrive the node stays the same, so that it does no harm when it does: who gives up
+too early lets a pod be bound twice.
 """
 
 from __future__ import annotations
