@@ -75,6 +75,8 @@ def _service(obj: Json) -> None:
     if not isinstance(spec, dict):
         return
     spec.setdefault("sessionAffinity", "None")
+    if spec["sessionAffinity"] == "ClientIP":
+        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
     spec.setdefault("type", "ClusterIP")
     if spec["type"] != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -112,6 +114,44 @@ def _definition(obj: Json) -> None:
     names.setdefault("listKind", f"{kind}List")
 
 
+def _job(obj: Json) -> None:
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return
+    if spec.get("manualSelector") is None:
+        spec["manualSelector"] = False
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels and not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
+
+
+def _stateful_set(obj: Json) -> None:
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return
+    policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    for moment in ("whenDeleted", "whenScaled"):
+        policy.setdefault(moment, "Retain")
+    for claim in spec.get("volumeClaimTemplates") or []:
+        claim.setdefault("apiVersion", "v1")
+        claim.setdefault("kind", "PersistentVolumeClaim")
+        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+        claim.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def _volume(obj: Json) -> None:
+    spec = obj.get("spec")
+    place = spec.get("hostPath") if isinstance(spec, dict) else None
+    if isinstance(place, dict):
+        place.setdefault("type", "")
+
+
 _DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
-    {"CustomResourceDefinition": _definition, "Service": _service}
+    {
+        "CustomResourceDefinition": _definition,
+        "Job": _job,
+        "PersistentVolume": _volume,
+        "Service": _service,
+        "StatefulSet": _stateful_set,
+    }
 )

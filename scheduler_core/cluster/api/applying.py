@@ -88,7 +88,8 @@ def _configuration(target: Target) -> Json:
             f"expected: {expected}"
         )
     bodies.check_kind(target.served, body)
-    if (body.get("metadata") or {}).get("managedFields"):
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     decoder = Decoder(fill=False)
     try:
