@@ -131,7 +131,7 @@ def _config() -> Json:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"schedulerName": "default-scheduler"}],
         "podInitialBackoffSeconds": 1,
-        "podMaxBackoffSeconds": 2,
+        "podMaxBackoffSeconds": 1,
     }
 
 
