@@ -101,7 +101,10 @@ class Sandbox(models.Model):
 class SandboxWrite(models.Model):
     """One write to a sandbox: what a restart replays, a watch resumes from and a checker reads."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="writes")
+    # Indices of more columns begin with it.
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="writes", db_index=False
+    )
     resource_version = models.BigIntegerField()
     at = models.FloatField()
     verb = models.CharField(max_length=16)
@@ -313,7 +316,9 @@ class SchedulingCycle(models.Model):
         SKIPPED = "skipped", "Skipped"
         ADVISED = "advised", "Advised"
 
-    run = models.ForeignKey(SchedulerRun, on_delete=models.CASCADE, related_name="cycles")
+    run = models.ForeignKey(
+        SchedulerRun, on_delete=models.CASCADE, related_name="cycles", db_index=False
+    )
     sequence = models.BigIntegerField()
     commit_seq = models.BigIntegerField()
     pod_uid = models.CharField(max_length=64)
@@ -380,7 +385,9 @@ class CycleMatrix(models.Model):
     cycle = models.OneToOneField(
         SchedulingCycle, primary_key=True, on_delete=models.CASCADE, related_name="matrix"
     )
-    run = models.ForeignKey(SchedulerRun, on_delete=models.CASCADE, related_name="matrices")
+    run = models.ForeignKey(
+        SchedulerRun, on_delete=models.CASCADE, related_name="matrices", db_index=False
+    )
     sequence = models.BigIntegerField()
     pod_uid = models.CharField(max_length=64)
     pin = models.CharField(max_length=16, choices=Pin.choices, default=Pin.LATEST)
