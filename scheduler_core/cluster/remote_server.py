@@ -261,7 +261,7 @@ class _Connection(socketserver.StreamRequestHandler):
         )
         answers.start()
         try:
-            while (line := self.rfile.readline(LONGEST_LINE)).endswith(b"\n"):
+            while (line := self._next_line()).endswith(b"\n"):
                 request = decode(line)
                 binds = request.get("binds", ())
                 waiting.put([(number, view.begin_binding(*bind)) for number, *bind in binds])
@@ -272,6 +272,13 @@ class _Connection(socketserver.StreamRequestHandler):
         finally:
             waiting.put(None)
             answers.join()
+
+    def _next_line(self) -> bytes:
+        """Empty where there is none: who was killed with answers unread resets the connection."""
+        try:
+            return self.rfile.readline(LONGEST_LINE)
+        except OSError:
+            return b""
 
     def _answer_bindings(
         self, waiting: queue.SimpleQueue[list[tuple[int, Future[None]]] | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from scheduler_core.cluster.journal import MemoryJournal
 from scheduler_core.cluster.pipeline import SchedulersSandbox
 from scheduler_core.cluster.remote import SandboxServer
 from scheduler_core.cluster.sandbox import SandboxCluster
+from scheduler_core.cluster.wire import encode
 from scheduler_core.ports import ApiError, AsyncBinder, Conflict, NotFound
 from tests.contract.support import eventually, pod
 
@@ -88,6 +90,22 @@ def test_what_was_taken_is_answered_when_the_server_ends(
     assert {future.exception(SECONDS) for future in futures} == {None}
     assert client.gone.wait(SECONDS)
     client.close()
+
+
+def test_a_scheduler_that_is_killed_with_answers_unread_is_no_fault(
+    sandbox: SandboxCluster, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    binds = {"binds": [[1, "default", "a", uid(sandbox, "a"), "n1"]]}
+    with SandboxServer(sandbox, path):
+        with socket.socket(socket.AF_UNIX) as killed:
+            killed.connect(str(path))
+            killed.sendall(encode({"op": "pipeline", "actor": "scheduler"}))
+            assert killed.recv(1) == b"{"
+            killed.sendall(encode(binds))
+            eventually(lambda: node_of(sandbox, "a") == "n1")
+        # Closed with the rest unread: a reset, as of a process that is killed.
+        eventually(lambda: not any(t.name == "sandbox-bindings" for t in threading.enumerate()))
+    assert caplog.records == []
 
 
 def test_events_are_written_without_waiting(sandbox: SandboxCluster, path: Path) -> None:
