@@ -69,19 +69,23 @@ def _greeting(lines: Iterable[str]) -> tuple[str, dict[str, str]]:
 def _heatmap(page: Page, out: Path) -> None:
     page.get_by_role("link", name="Heatmap").click()
     page.wait_for_function(
-        "least => Number(document.querySelector('#heat-sequence').value) >= least",
+        "least => Number(document.querySelector('#heat-sequence')?.value) >= least",
         arg=HEATMAP_CYCLES,
         timeout=PATIENCE_MS,
     )
+    # A node under the pointer, so that its scores stand beside the map.
+    page.locator("#heat-marks").hover(position={"x": 8, "y": 40})
+    expect(page.locator(".inspector-table tbody")).not_to_contain_text("…")
     page.screenshot(path=out / "heatmap.png")
 
 
 def _sandbox(page: Page) -> str:
     """The address of the run of a new sandbox whose gangs need two people."""
     page.goto(page.url.split("/runs/")[0])
-    page.get_by_label("Name", exact=True).fill(SANDBOX)
-    page.get_by_label("Clock").select_option(SPEED)
-    page.get_by_role("button", name="Start").click()
+    form = page.locator("#sandbox-form")
+    form.locator("[name=name]").fill(SANDBOX)
+    form.locator("[name=speed]").select_option(SPEED)
+    form.get_by_role("button", name="Start").click()
     page.wait_for_url("**/runs/*/")
     base = page.url
     page.goto(f"{base}configuration/")
