@@ -10,13 +10,13 @@ from scheduler_core.ports import Json
 __all__ = ["deletion_grace", "update_faults"]
 
 _DEFAULT_GRACE: Final = 30
+_GRACE: Final = "terminationGracePeriodSeconds"
 _MAY_CHANGE: Final = frozenset(
     {
         "activeDeadlineSeconds",
         "containers",
         "initContainers",
         "schedulingGates",
-        "terminationGracePeriodSeconds",
         "tolerations",
     }
 )
@@ -43,6 +43,8 @@ def update_faults(old: Json, new: Json) -> list[FieldError]:
         return []
     faults = _gate_faults(before, after)
     allowed = _MAY_CHANGE_GATED if before.get("schedulingGates") else _MAY_CHANGE
+    if _GRACE in before and before[_GRACE] < 0 and after.get(_GRACE) == 1:
+        allowed = allowed | {_GRACE}
     if (
         _without(before, allowed) != _without(after, allowed)
         or not _same_but_image(before.get("containers"), after.get("containers"))

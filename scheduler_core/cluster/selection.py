@@ -22,6 +22,7 @@ Selection = Callable[[Json], bool]
 _TOKEN = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
 _COMPARE: Final = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
 _SETS: Final = {"in": "In", "notin": "NotIn"}
+_NO_BEGINNING: Final = ("=", "==", "!=", ",", "(", ")", "<", ">")
 _SYMBOLS: Final = frozenset({"=", "==", "!=", "!", ",", "(", ")", "<", ">"})
 
 #: field -> where it is, beyond metadata.name and metadata.namespace (kube-apiserver 1.36)
@@ -34,6 +35,7 @@ _FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "spec.hostNetwork": ("spec", "hostNetwork"),
         "status.phase": ("status", "phase"),
         "status.podIP": ("status", "podIP"),
+        "status.podIPs": ("status", "podIP"),
         "status.nominatedNodeName": ("status", "nominatedNodeName"),
     },
     "Node": {"spec.unschedulable": ("spec", "unschedulable")},
@@ -61,7 +63,7 @@ _FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "source": ("deprecatedSource", "component"),
     },
     "Job": {"status.successful": ("status", "succeeded")},
-    "ReplicaSet": {"status.replicas": ("status", "replicas")},
+    "Service": {"spec.clusterIP": ("spec", "clusterIP"), "spec.type": ("spec", "type")},
     "ReplicationController": {"status.replicas": ("status", "replicas")},
 }
 #: kinds that say in words of their own that a field is not known
@@ -108,9 +110,14 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
     tokens = _Tokens(text)
     if tokens.peek() == "":
         return ()
+    if tokens.peek() in _NO_BEGINNING:
+        expected = "!, identifier, or 'end of string'"
+        raise bad_request(f"found '{tokens.peek()}', expected: {expected}")
     found = [_requirement(tokens)]
     while tokens.peek() == ",":
         tokens.take()
+        if tokens.peek() in ("", *_NO_BEGINNING):
+            raise bad_request(f"found '{tokens.peek()}', expected: identifier after ','")
         found.append(_requirement(tokens))
     if tokens.peek() != "":
         raise bad_request(f"found '{tokens.peek()}', expected: ',' or 'end of string'")
@@ -139,6 +146,7 @@ def _requirement(tokens: _Tokens) -> Requirement:
     key = _identifier(tokens)
     problem = check_label_key(key)
     if problem:
+        problem = problem.replace("a qualified name", "a valid label key")
         raise bad_request(f'unable to parse requirement: <nil>: Invalid value: "{key}": {problem}')
     if absent:
         return Requirement(key, "DoesNotExist")
@@ -167,7 +175,7 @@ def _exact_value(tokens: _Tokens) -> str:
 
 def _value_set(tokens: _Tokens) -> tuple[str, ...]:
     if tokens.peek() != "(":
-        raise _unparsable(tokens.peek(), "'('")
+        raise bad_request(f"unable to parse requirement: found '{tokens.peek()}' expected: '('")
     tokens.take()
     values: list[str] = []
     while True:
@@ -183,7 +191,10 @@ def _checked(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
     if operator in ("Gt", "Lt"):
         bound = parse_int64(values[0])
         if bound is None:
-            raise bad_request("for 'Gt', 'Lt' operators, the value must be an integer")
+            why = "for 'Gt', 'Lt' operators, the value must be an integer"
+            raise bad_request(
+                f'unable to parse requirement: values[0]: Invalid value: "{values[0]}": {why}'
+            )
         return Requirement(key, operator, values, _bound=bound)
     for value in values:
         problem = check_label_value(value)

@@ -125,6 +125,37 @@ def _job(obj: Json) -> None:
         obj["metadata"]["labels"] = dict(labels)
 
 
+def _node(obj: Json) -> None:
+    spec, status = obj.get("spec"), obj.get("status")
+    if isinstance(spec, dict):
+        blocks = spec.get("podCIDRs") or []
+        if spec.get("podCIDR") and blocks[:1] != [spec["podCIDR"]]:
+            spec["podCIDRs"] = [spec["podCIDR"]]
+        elif blocks:
+            spec["podCIDR"] = blocks[0]
+    if isinstance(status, dict) and status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def _pod(obj: Json) -> None:
+    spec, status = obj.get("spec"), obj.get("status")
+    if isinstance(spec, dict) and spec.get("serviceAccount"):
+        spec.setdefault("serviceAccountName", spec["serviceAccount"])
+    elif isinstance(spec, dict) and spec.get("serviceAccountName"):
+        spec["serviceAccount"] = spec["serviceAccountName"]
+    for volume in (spec.get("volumes") or []) if isinstance(spec, dict) else []:
+        if list(volume) == ["name"]:
+            volume["emptyDir"] = {}
+    if not isinstance(status, dict):
+        return
+    addresses = status.get("podIPs") or []
+    first = addresses[0].get("ip", "") if addresses else ""
+    if status.get("podIP") and status["podIP"] != first:
+        status["podIPs"] = [{"ip": status["podIP"]}]
+    elif first:
+        status["podIP"] = first
+
+
 def _stateful_set(obj: Json) -> None:
     spec = obj.get("spec")
     if not isinstance(spec, dict):
@@ -150,7 +181,9 @@ _DEFAULTS: Final[Mapping[str, Callable[[Json], None]]] = MappingProxyType(
     {
         "CustomResourceDefinition": _definition,
         "Job": _job,
+        "Node": _node,
         "PersistentVolume": _volume,
+        "Pod": _pod,
         "Service": _service,
         "StatefulSet": _stateful_set,
     }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from scheduler_core.api.reader import Reader
 from scheduler_core.api.selectors import label_selector
 from scheduler_core.ports import ApiError, Json
 
 from .. import pod_verbs, verbs
-from ..errors import bad_request
+from ..errors import bad_request, conflict
 from ..objects import labels_of, name_of, namespace_of
 from ..resources import RESOURCES
 from ..store import Transaction
@@ -29,15 +29,14 @@ _EVICTION_VERSIONS: Final = ("policy/v1", "policy/v1beta1")
 
 def _body(target: Target, kind: str) -> Json:
     media = media_type(target.request.headers.get("content-type", ""))
-    try:
-        found: Any = bodies.parsed(target.request.body, media)
-    except bodies.Unparsable as error:
+    found = bodies.parsed_as(kind, target.request.body, media)
+    if found.get("kind") not in (None, "", kind):
+        version = str(found.get("apiVersion") or "").rpartition("/")[2]
+        package = "core" if kind == "Binding" else "policy"
         raise bad_request(
-            f"the object provided is unrecognized (must be of type {kind}): couldn't get "
-            f"version/kind; {error}"
-        ) from error
-    if not isinstance(found, dict) or found.get("kind", kind) != kind:
-        raise bad_request(f"the object provided is unrecognized (must be of type {kind})")
+            f'{found["kind"]} in version "{version}" cannot be handled as a {kind}: converting '
+            f"({version}.{found['kind']}) to ({package}.{kind}): unknown conversion"
+        )
     body = bodies.decoded_as(kind, found)
     namespace = body["metadata"].get("namespace") or target.namespace
     if namespace != target.namespace:
@@ -57,7 +56,7 @@ def bind(target: Target, format_: Format) -> Answered:
     options = write_options(target.request, "CreateOptions")
     metadata, node = binding["metadata"], binding.get("target") or {}
     name = target.name or str(metadata.get("name") or "")
-    if target.name and metadata.get("name", name) != name:
+    if target.name and metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
     kind = node.get("kind") or "Node"
     if kind not in ("Node", "Minion"):
@@ -67,10 +66,41 @@ def bind(target: Target, format_: Format) -> Answered:
 
     def work(tx: Transaction) -> Json:
         where = str(node.get("name") or "")
-        return pod_verbs.bind(tx, target.namespace, name, uid, where)
+        pod = verbs.find(tx, RESOURCES["Pod"], target.namespace, name)
+        require_version(pod, str(metadata.get("resourceVersion") or ""))
+        bound = pod_verbs.bind(tx, target.namespace, name, uid, where)
+        return _described(tx, bound, metadata)
 
     _, kept = rehearsed(target, work, options.dry_run)
     return in_media(format_, success(code=201), 201), kept
+
+
+def require_version(pod: Json, version: str) -> None:
+    """Raises:
+    ApiError: 409 where the pod is not at this version.
+    """
+    current = str(pod["metadata"]["resourceVersion"])
+    if version in ("", current):
+        return
+    key = f"/registry/pods/{namespace_of(pod)}/{name_of(pod)}"
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: ResourceVersion in precondition: {version}, "
+        f"ResourceVersion in object meta: {current}"
+    )
+    raise conflict("pods", name_of(pod), why)
+
+
+def _described(tx: Transaction, pod: Json, metadata: Json) -> Json:
+    """A binding's labels and annotations go over to its pod."""
+    added = {
+        field: {**(pod["metadata"].get(field) or {}), **metadata[field]}
+        for field in ("labels", "annotations")
+        if metadata.get(field)
+    }
+    if not added:
+        return pod
+    return tx.put("update", RESOURCES["Pod"], {**pod, "metadata": {**pod["metadata"], **added}})
 
 
 def evict(target: Target, format_: Format) -> Answered:
@@ -82,8 +112,7 @@ def evict(target: Target, format_: Format) -> Answered:
     eviction = _body(target, "Eviction")
     if eviction.get("apiVersion", "policy/v1") not in _EVICTION_VERSIONS:
         raise bad_request(f"no kind Eviction in version {eviction['apiVersion']}")
-    name = eviction["metadata"].get("name") or target.name
-    if name != target.name:
+    if eviction["metadata"].get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     asked = eviction.get("deleteOptions") or {}
     options = delete_options(target.request, asked)
@@ -93,10 +122,28 @@ def evict(target: Target, format_: Format) -> Answered:
         if not _may_go_freely(pod):
             _spend(tx, target, pod)
             pod = verbs.find(tx, target.served.resource, target.namespace, target.name)
-        return remove(tx, target, pod, options)
+        return remove(tx, target, _disrupted(tx, pod), options)
 
     _, kept = rehearsed(target, work, options.dry_run)
     return in_media(format_, success(code=201), 201), kept
+
+
+def _disrupted(tx: Transaction, pod: Json) -> Json:
+    """Says in its status what becomes of it, while it is still to be seen."""
+    if not pod["spec"].get("nodeName"):
+        return pod
+    status = pod.get("status", {})
+    others = [c for c in status.get("conditions") or [] if c.get("type") != "DisruptionTarget"]
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": tx.timestamp,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    told = {**pod, "status": {**status, "conditions": [*others, target]}}
+    return tx.put("status", RESOURCES["Pod"], told)
 
 
 def _may_go_freely(pod: Json) -> bool:
@@ -118,7 +165,7 @@ def _spend(tx: Transaction, target: Target, pod: Json) -> None:
     if len(budgets) > 1:
         raise ApiError(
             500,
-            "InternalError",
+            "",
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
             "not support.",
         )
@@ -161,6 +208,11 @@ def _check(budget: Json) -> None:
     if int(status.get("disruptionsAllowed", 0)) < 0:
         raise ApiError(403, "Forbidden", "pdb disruptions allowed is negative")
     if int(status.get("disruptionsAllowed", 0)) == 0:
+        desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        if current > desired:
+            raise _too_many(
+                f"The disruption budget {name} does not allow evicting pods currently", None
+            )
         raise _too_many(
             f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
             f"and has {status.get('currentHealthy', 0)} currently",

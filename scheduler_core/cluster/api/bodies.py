@@ -23,6 +23,7 @@ __all__ = [
     "decoded",
     "decoded_as",
     "parsed",
+    "parsed_as",
     "read_object",
     "refuse_unknown",
     "said_twice",
@@ -155,27 +156,43 @@ def read_object(served: Served, request: Request) -> Json:
         body = parsed(request.body, media)
     except Unparsable as error:
         raise _unrecognized(
-            served, f"couldn't get version/kind; {error} ({_summary(request.body)})"
+            served.kind, f"couldn't get version/kind; {error} ({_summary(request.body)})"
         ) from error
     if served.custom and not (isinstance(body, dict) and body.get("kind")):
         shown = request.body.decode(errors="replace")
         why = f"Object 'Kind' is missing in '{shown}' ({_summary(request.body)})"
-        raise _unrecognized(served, why)
+        raise _unrecognized(served.kind, why)
     if body is None:
         body = {}
     for field in ("kind", "apiVersion"):
         if isinstance(body, dict) and not isinstance(body.get(field, ""), str):
-            raise _unrecognized(served, _no_identity(body[field], field, request.body))
+            raise _unrecognized(served.kind, _no_identity(body[field], field, request.body))
     if not isinstance(body, dict):
-        raise _unrecognized(served, _no_identity(body, "", request.body))
+        raise _unrecognized(served.kind, _no_identity(body, "", request.body))
     check_kind(served, body)
     return body
 
 
-def _unrecognized(served: Served, why: str) -> ApiError:
-    return bad_request(
-        f"the object provided is unrecognized (must be of type {served.kind}): {why}"
-    )
+def parsed_as(kind: str, body: bytes, media: str) -> Json:
+    """The body of a request that is sent and not stored.
+
+    Raises:
+        ApiError: 400, 415.
+    """
+    try:
+        found = parsed(body, media)
+    except Unparsable as error:
+        why = f"couldn't get version/kind; {error} ({_summary(body)})"
+        raise _unrecognized(kind, why) from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise _unrecognized(kind, _no_identity(found, "", body))
+    return found
+
+
+def _unrecognized(kind: str, why: str) -> ApiError:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}")
 
 
 def _no_identity(value: Any, field: str, body: bytes) -> str:

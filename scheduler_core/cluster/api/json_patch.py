@@ -16,7 +16,7 @@ _MOST_OPERATIONS: Final = 10_000
 
 
 class BadPatch(ValueError):
-    """The patch itself is malformed."""
+    """The patch is too long, or no list of operations."""
 
 
 class PatchRefused(ValueError):
@@ -29,8 +29,6 @@ def json_patch(document: Any, operations: Any) -> Any:
     Raises:
         BadPatch, PatchRefused: nothing is applied then.
     """
-    if not isinstance(operations, list):
-        raise BadPatch("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     if len(operations) > _MOST_OPERATIONS:
         raise BadPatch(
             f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, "
@@ -38,7 +36,7 @@ def json_patch(document: Any, operations: Any) -> Any:
         )
     for operation in operations:
         if not isinstance(operation, dict):
-            raise BadPatch("json: cannot unmarshal value into Go value of type jsonpatch.Operation")
+            raise PatchRefused("an operation is no object")
         act = _ACTS.get(str(operation.get("op")))
         if act is None:
             raise PatchRefused(f"Unexpected kind: {operation.get('op')}")
@@ -49,11 +47,11 @@ def json_patch(document: Any, operations: Any) -> Any:
 def _path(operation: Mapping[str, Any], field: str = "path") -> list[str]:
     text = operation.get(field)
     if not isinstance(text, str):
-        raise BadPatch(f"a {operation.get('op')} operation needs a {field}")
+        raise PatchRefused(f"a {operation.get('op')} operation needs a {field}")
     if text == "":
         return []
     if not text.startswith("/"):
-        raise BadPatch(f"{field} {text!r} does not begin with a slash")
+        raise PatchRefused(f"{field} {text!r} does not begin with a slash")
     return [step.replace("~1", "/").replace("~0", "~") for step in text[1:].split("/")]
 
 
@@ -80,7 +78,7 @@ def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
         return value
     step, rest = path[0], path[1:]
     if isinstance(document, dict):
-        if (rest or not insert) and step not in document:
+        if rest and step not in document:
             raise PatchRefused(f"{step!r} is not there")
         made = _put(document[step], rest, value, insert=insert) if rest else value
         return {**document, step: made}
@@ -98,9 +96,10 @@ def _without(document: Any, path: list[str]) -> Any:
     if not path:
         raise PatchRefused("the whole document cannot be removed")
     step, rest = path[0], path[1:]
-    if isinstance(document, dict) and step in document:
-        if rest:
-            return {**document, step: _without(document[step], rest)}
+    if isinstance(document, dict) and step in document and rest:
+        return {**document, step: _without(document[step], rest)}
+    if isinstance(document, dict) and not rest:
+        # The real server takes away what is not there without a word.
         return {key: value for key, value in document.items() if key != step}
     if isinstance(document, list):
         at = _index(document, step, len(document) - 1)
@@ -128,7 +127,10 @@ def _move(document: Any, operation: Mapping[str, Any]) -> Any:
 
 
 def _copy(document: Any, operation: Mapping[str, Any]) -> Any:
-    value = _find(document, _path(operation, "from"))
+    *way, last = _path(operation, "from") or [""]
+    holder = _find(document, way)
+    # A member that is not there is copied as null; an entry of a list has to be there.
+    value = holder.get(last) if isinstance(holder, dict) else _find(holder, [last])
     return _put(document, _path(operation), value, insert=True)
 
 

@@ -17,7 +17,7 @@ from .catalog import Served
 from .messages import Request
 from .options import invalid_options
 
-__all__ = ["Listing", "list_objects", "list_version"]
+__all__ = ["Listing", "list_objects", "list_version", "too_large", "version_of"]
 
 _CONTINUE_VERSION: Final = "meta.k8s.io/v1"
 _MATCHES: Final = ("Exact", "NotOlderThan")
@@ -54,7 +54,22 @@ def list_version(text: str) -> int:
     ApiError: 400 where it is no version.
     """
     if not text.isdigit():
-        raise bad_request(f'invalid resource version "{text}": strconv.ParseUint: invalid syntax')
+        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": {problem}'
+        )
+    return int(text)
+
+
+def version_of(text: str) -> int:
+    """The version that a read or a watch names.
+
+    Raises:
+        ApiError: 500, as the real one says it, where it is no version.
+    """
+    if not (text.isascii() and text.isdigit()):
+        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiError(500, "", f'resourceVersion: Invalid value: "{text}": {problem}')
     return int(text)
 
 
@@ -66,6 +81,10 @@ def list_objects(
         that lies ahead, 422 for options that do not go together.
     """
     query = request.query
+    _whole_number(query.get("timeoutSeconds", ""))
+    if "sendInitialEvents" in query:
+        problem = "Forbidden: sendInitialEvents is forbidden for list"
+        raise invalid_options("ListOptions", "sendInitialEvents", problem)
     select = selection(
         served.resource, namespace, query.get("labelSelector", ""), query.get("fieldSelector", "")
     )
@@ -93,11 +112,17 @@ def list_objects(
 
 
 def _limit(text: str) -> int:
+    return max(_whole_number(text), 0)
+
+
+def _whole_number(text: str) -> int:
     if not text:
         return 0
-    if not text.lstrip("-").isdigit():
+    if not text.removeprefix("-").isdigit():
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return max(int(text), 0)
+    if abs(int(text)) >= 1 << 63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
 
 
 def _start(cluster: SandboxCluster, request: Request) -> tuple[str, int | None]:
@@ -119,7 +144,7 @@ def _start(cluster: SandboxCluster, request: Request) -> tuple[str, int | None]:
         problem = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
         raise invalid_options("ListOptions", "resourceVersionMatch", problem)
     if match == "Exact" and text == "0":
-        problem = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+        problem = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
         raise invalid_options("ListOptions", "resourceVersionMatch", problem)
     if text in ("", "0"):
         return "", None

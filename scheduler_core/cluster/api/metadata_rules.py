@@ -199,6 +199,9 @@ def _changes(old: Json, new: Json) -> Iterator[FieldError]:
                 f"finalizers {_go_texts(added)}"
             )
             yield "metadata.finalizers", forbidden(why)
+    gone = new.get("deletionTimestamp")
+    if gone and gone != old.get("deletionTimestamp"):
+        yield "metadata.deletionTimestamp", invalid(gone, "field is immutable")
     for field in _FIXED:
         if new.get(field) != old.get(field):
             yield f"metadata.{field}", invalid(new.get(field), "field is immutable")

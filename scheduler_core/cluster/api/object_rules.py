@@ -11,6 +11,7 @@ from scheduler_core.ports import Json
 
 from .catalog import Served
 from .metadata_rules import created_faults, updated_faults
+from .pod_node_rules import node_faults, pod_faults
 from .small_rules import SMALL_RULES
 from .workload_rules import (
     deployment_faults,
@@ -25,11 +26,13 @@ _Workload = Callable[[Json | None, Json, Sequence[FieldError]], Iterator[FieldEr
 
 #: the store's word for taints, which are not metadata
 _TAINTS: Final = "metadata.taints"
-#: kinds with pods in them: the store's faults of those are taken over, all others said anew
+#: kinds of which some of the store's faults, those of pods above all, are taken over
 _WORKLOADS: Final[Mapping[str, _Workload]] = MappingProxyType(
     {
         "Deployment": deployment_faults,
         "Job": job_faults,
+        "Node": node_faults,
+        "Pod": pod_faults,
         "ReplicaSet": replica_set_faults,
         "StatefulSet": stateful_set_faults,
     }

@@ -63,7 +63,8 @@ def patch(target: Target) -> Written:
         body = bodies.parsed(target.request.body, JSON)
     except bodies.Unparsable as error:
         problem = str(error).removeprefix("json parse error: ")
-        raise bad_request(f"error decoding patch: {problem}") from error
+        before = "" if media == STRATEGIC_PATCH else "error decoding patch: "
+        raise bad_request(f"{before}{problem}") from error
     warnings: list[str] = []
 
     def work(tx: Transaction) -> Json:
@@ -84,36 +85,52 @@ _Change = Callable[[Served, Json, Any], Any]
 
 
 def _merge(served: Served, current: Json, body: Any) -> Any:
-    _require_object(body)
+    if body is None:
+        raise bad_request("Invalid JSON Patch")
+    _require_object(body, "error decoding patch: ")
     return merge_patch(current, body)
 
 
 def _strategic(served: Served, current: Json, body: Any) -> Any:
+    if body is None:
+        body = {}
     _require_object(body)
+    # What the object is is known; a patch of this kind does not change it.
+    body = {key: part for key, part in body.items() if key not in ("kind", "apiVersion")}
     try:
         return strategic_merge(served.struct, current, body)
     except BadStrategicPatch as error:
         raise bad_request(str(error)) from error
 
 
-def _require_object(body: Any) -> None:
+def _require_object(body: Any, before: str = "") -> None:
     if not isinstance(body, dict):
         raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {json_name(body)} into Go value of type "
+            f"{before}json: cannot unmarshal {json_name(body)} into Go value of type "
             "map[string]interface {}"
         )
 
 
 def _operations(served: Served, current: Json, body: Any) -> Any:
-    if not isinstance(body, list):
+    if body is None:
+        body = []
+    wrong = (
+        body
+        if not isinstance(body, list)
+        else next((entry for entry in body if not isinstance(entry, dict)), None)
+    )
+    if wrong is not None:
+        many = "[]" if wrong is body else ""
         raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {json_name(body)} into Go value of type "
-            "[]handlers.jsonPatchOp"
+            f"error decoding patch: json: cannot unmarshal {json_name(wrong)} into Go value of "
+            f"type {many}handlers.jsonPatchOp"
         )
     try:
         return json_patch(current, body)
     except BadPatch as error:
-        raise bad_request(str(error)) from error
+        raise ApiError(
+            413, "RequestEntityTooLarge", f"Request entity too large: {error}"
+        ) from error
     except PatchRefused as error:
         raise generic(422) from error
 
@@ -167,6 +184,11 @@ def _same_object(target: Target, current: Json, obj: Json) -> None:
     """
     metadata = obj["metadata"]
     name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not name:
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must "
+            "be provided"
+        )
     if name != target.name:
         raise bad_request(
             f"the name of the object ({name or ''}) does not match the name on the URL "
@@ -176,10 +198,15 @@ def _same_object(target: Target, current: Json, obj: Json) -> None:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if (metadata.get("uid") or "") != current["metadata"]["uid"]:
+    gone = metadata.get("deletionTimestamp")
+    was_gone = current["metadata"].get("deletionTimestamp")
+    uid = metadata.setdefault("uid", current["metadata"]["uid"])
+    if uid != current["metadata"]["uid"] or (gone and gone != was_gone):
         first, own = updated_faults(target.served.kind, current["metadata"], metadata)
         raise invalid(target.served.resource, target.name, [*first, *own])
     check_version(obj)
     version = metadata.get("resourceVersion")
-    if version and version != current["metadata"]["resourceVersion"]:
+    if version == "0":
+        del metadata["resourceVersion"]  # any version
+    elif version and version != current["metadata"]["resourceVersion"]:
         raise stale(target.served.resource, target.name)

@@ -91,6 +91,22 @@ def several(served: Served, found: Listing, format_: Format, now: float, include
     }
 
 
+_ENDED: Final = {
+    "Succeeded": "The pod has completed successfully.", "Failed": "The pod failed.",
+}  # fmt: skip
+
+
+def _ended(pod: Json) -> Json:
+    """What a row says of a pod that has ended, so that clients may leave it out."""
+    phase = pod.get("status", {}).get("phase")
+    if phase not in _ENDED:
+        return {}
+    completed = {
+        "type": "Completed", "status": "True", "reason": phase, "message": _ENDED[phase],
+    }  # fmt: skip
+    return {"conditions": [completed]}
+
+
 def table_of(
     served: Served,
     objects: list[Json],
@@ -114,6 +130,8 @@ def table_of(
             row["object"] = obj
         else:
             row["object"] = None if include == "None" else partial(obj, format_.version)
+        if obj.get("kind") == "Pod" and obj.get("apiVersion") == "v1":
+            row.update(_ended(obj))
         rows.append(row)
     return {
         "kind": "Table",

@@ -14,11 +14,9 @@ from ..store import Transaction
 from . import bodies
 from .custom import resource_of_definition
 from .lists import list_objects
-from .messages import JSON, YAML
 from .negotiation import Format, media_type
 from .options import DeleteOptions, delete_options
-from .present import in_media, several
-from .protobuf import PROTOBUF
+from .present import in_media, one, several
 from .status import success
 from .versions import as_served
 from .writes import Answered, Target, rehearsed
@@ -38,16 +36,16 @@ def options_of(target: Target) -> DeleteOptions:
     if request.body.strip():
         media = media_type(request.headers.get("content-type", ""))
         try:
-            found: Any = bodies.parsed(
-                request.body, media if media in (JSON, YAML, PROTOBUF) else JSON
-            )
+            found: Any = bodies.parsed(request.body, media)
         except bodies.Unparsable as error:
-            raise bad_request(str(error)) from error
+            raise bad_request(f"couldn't get version/kind; {error}") from error
         if not isinstance(found, dict):
             raise bad_request("the options of a delete are an object")
         if found.get("kind", "DeleteOptions") != "DeleteOptions":
+            scheme = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
             raise bad_request(
-                f"decoded object cannot be converted to DeleteOptions: {found['kind']}"
+                f'no kind "{found["kind"]}" is registered for version '
+                f'"{found.get("apiVersion", "")}" in scheme "{scheme}"'
             )
         body = bodies.decoded_as("DeleteOptions", found)
     return delete_options(request, body)
@@ -72,6 +70,8 @@ def delete(target: Target, format_: Format) -> Answered:
     shown = as_served(served, obj)
     if served.resource.kind == "Namespace":
         shown = _going(shown)
+    if format_.form:
+        shown = one(served, obj, format_, target.cluster.clock.now())
     return in_media(format_, shown), kept
 
 

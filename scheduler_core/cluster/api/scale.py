@@ -87,7 +87,7 @@ def _wanted(target: Target, scale: Json, media: str, body: Any) -> Json:
         try:
             made = json_patch(scale, body)
         except BadPatch as error:
-            raise bad_request(str(error)) from error
+            raise ApiError(413, "RequestEntityTooLarge", str(error)) from error
         except PatchRefused as error:
             raise generic(422) from error
     else:

@@ -21,7 +21,7 @@ from .binding import bind, evict
 from .catalog import REVIEWS, Catalog, Served
 from .custom import POD_GROUP_DEFINITION, served_by
 from .definitions import establish
-from .lists import list_objects
+from .lists import list_objects, too_large, version_of
 from .messages import JSON, TEXT, Answer, Request
 from .negotiation import Format, accepted
 from .patching import patch
@@ -112,6 +112,8 @@ class ApiServer:
         catalog = self.catalog
         if steps[0] == "api" and len(steps) == 2 and steps[1] == "v1":
             return self._read_only(request, lambda: self._resources("", "v1", request))
+        if request.method == "HEAD":
+            return refusal(generic(405))
         if steps[0] == "apis" and len(steps) >= 2:
             if steps[1] not in (name for name, _ in catalog.groups()):
                 return _PAGE_NOT_FOUND
@@ -119,7 +121,7 @@ class ApiServer:
                 body = discovery.api_group(catalog, steps[1])
                 return self._read_only(request, lambda: _plain(body, request))
             if steps[2] not in catalog.versions(steps[1]):
-                return _PAGE_NOT_FOUND
+                return refusal(generic(404))
             if len(steps) == 3:
                 group, version = steps[1], steps[2]
                 return self._read_only(request, lambda: self._resources(group, version, request))
@@ -226,6 +228,9 @@ class ApiServer:
 
     def _get(self, target: Target, format_: Format) -> Answer:
         served = target.served
+        text = target.request.query.get("resourceVersion", "")
+        if text not in ("", "0") and version_of(text) > self.cluster.resource_version:
+            raise too_large(int(text), self.cluster.resource_version)
         key = key_of(target.namespace if served.namespaced else "", target.name)
         found = self.cluster.list_at(served.resource, None)[0].get(key)
         if found is None:

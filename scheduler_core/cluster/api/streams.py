@@ -14,7 +14,7 @@ from ..selection import selection
 from ..watch import StreamEvent
 from . import schema
 from .catalog import Served
-from .lists import list_objects, list_version, too_large
+from .lists import list_objects, too_large, version_of
 from .messages import Request
 from .negotiation import Format
 from .options import invalid_options
@@ -189,7 +189,7 @@ def open_stream(
     text, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     initial = "sendInitialEvents" in query
     _check_match(initial, match)
-    since = None if text in ("", "0") else list_version(text)
+    since = None if text in ("", "0") else version_of(text)
     if initial and request.flag("sendInitialEvents"):
         if since is not None and since > cluster.resource_version:
             raise too_large(since, cluster.resource_version)
