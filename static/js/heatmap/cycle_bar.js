@@ -72,7 +72,8 @@ export class CycleBar {
     const pod = document.createElement("strong");
     setText(pod, matrix.pod);
     const end = matrix.node ? `${outcome(matrix.outcome)}, ${matrix.node}` : outcome(matrix.outcome);
-    const held = this.#holding ? " · held while you look" : "";
+    const held = this.#holding ? " · held" : "";
+    this.#line.title = this.#holding ? "Later cycles wait while you look at this one" : "";
     this.#line.replaceChildren(link, " ", pod, ` ${end} · ${count(matrix.feasible)} of ${count(matrix.nodes)} nodes feasible${held}`);
   }
 
