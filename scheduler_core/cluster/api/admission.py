@@ -12,14 +12,14 @@ from typing import Final
 
 from scheduler_core.ports import Json
 
-from ..errors import invalid
+from ..errors import forbidden, invalid
 from ..resources import Resource
 from ..store import Transaction
 from . import schema
 from .catalog import Served
 from .event_rules import event_faults
 
-__all__ = ["admit_created", "complete"]
+__all__ = ["admit_created", "admit_default_class", "complete"]
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 
@@ -50,8 +50,27 @@ def admit_created(served: Served, tx: Transaction, resource: Resource, obj: Json
             raise invalid(resource, str(obj["metadata"].get("name") or ""), faults)
     elif resource.kind == "Node":
         _taint(obj)
+    elif resource.kind == "PriorityClass":
+        admit_default_class(tx, resource, obj)
     elif resource.kind == "Service":
         _give_address(tx, obj)
+
+
+def admit_default_class(tx: Transaction, resource: Resource, obj: Json) -> None:
+    """Raises:
+    ApiError: 403, another class is the default one.
+    """
+    if not obj.get("globalDefault"):
+        return
+    name = str(obj["metadata"].get("name") or "")
+    for other in tx.objects(resource.kind).values():
+        if other.get("globalDefault") and other["metadata"]["name"] != name:
+            raise forbidden(
+                resource,
+                name,
+                f"PriorityClass {other['metadata']['name']} is already marked as default. Only "
+                "one default can exist",
+            )
 
 
 def _taint(node: Json) -> None:

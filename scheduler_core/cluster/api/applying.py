@@ -12,7 +12,7 @@ from ..errors import bad_request
 from ..objects import clone
 from ..store import Transaction
 from . import bodies
-from .decode import Decoder, Undecodable
+from .decode import Decoder, Undecodable, json_name
 from .managers import applied
 from .options import invalid_options, write_options
 from .quantities import BAD_QUANTITY
@@ -79,36 +79,50 @@ def _configuration(target: Target) -> Json:
         body = bodies.parsed(target.request.body, APPLY_PATCH)
     except bodies.Unparsable as error:
         raise bad_request(f"error decoding YAML: {error}") from error
+    if body is None:
+        body = {}
     if not isinstance(body, dict):
-        raise bad_request("error decoding YAML: the body is not an object")
-    version, expected = str(body.get("apiVersion") or ""), target.served.api_version
-    if version != expected:
         raise bad_request(
-            f"Incorrect version specified in apply patch. Specified patch version: {version}, "
-            f"expected: {expected}"
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {json_name(body)} into Go value of type map[string]interface {{}}"
         )
-    bodies.check_kind(target.served, body)
+    version, kind = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+    if (version, kind) != (target.served.api_version, target.served.kind):
+        raise bad_request(f"invalid object type: {_group_version(version)}, Kind={kind}")
     metadata = body.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields"):
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     decoder = Decoder(fill=False)
     try:
         config = decoder.object(target.served.struct, body)
     except Undecodable as error:
         problem = str(error).replace(BAD_QUANTITY, f"unable to parse quantity: {BAD_QUANTITY}")
-        raise bad_request(f"failed to create typed patch object: {problem}") from error
+        if problem != str(error):
+            raise bad_request(f"failed to create typed patch object: {problem}") from error
+        raise _untyped(target, body, problem) from error
     if decoder.unknown:
-        raise _undeclared(target, decoder.unknown)
+        raise _undeclared(target, body, decoder.unknown)
+    config["metadata"].setdefault("name", target.name)
     place(target, config)
     return config
 
 
-def _undeclared(target: Target, unknown: Sequence[str]) -> ApiError:
+def _group_version(version: str) -> str:
+    return version if "/" in version else f"/{version}"
+
+
+def _untyped(target: Target, body: Json, problem: str) -> ApiError:
+    metadata = body.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    what = f"{_group_version(target.served.api_version)}, Kind={target.served.kind}"
+    where = f"{said.get('namespace') or ''}/{said.get('name') or ''}; {what}"
+    return ApiError(500, "", f"failed to create typed patch object ({where}): {problem}")
+
+
+def _undeclared(target: Target, body: Json, unknown: Sequence[str]) -> ApiError:
     told = [f".{path}: field not declared in schema" for path in unknown]
     text = told[0] if len(told) == 1 else "\n  ".join(["errors:", *told])
-    served = target.served
-    where = f"{target.namespace}/{target.name}; {served.api_version}, Kind={served.kind}"
-    return ApiError(500, "", f"failed to create typed patch object ({where}): {text}")
+    return _untyped(target, body, text)
 
 
 def _uid_mismatch(target: Target) -> ApiError:

@@ -6,6 +6,7 @@ way, and fields that the kind does not have are dropped and told.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from scheduler_core.api.reader import format_time, parse_time
@@ -23,6 +24,8 @@ _JSON_NAMES: Final[dict[type, str]] = {
 _FITTING: Final[dict[str, tuple[type, ...]]] = {
     "boolean": (bool,), "number": (int, float), "int-or-string": (int, str),
 }  # fmt: skip
+_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_MICRO: Final = re.compile(r":\d\d\.\d{6}(?!\d)")
 _DEEPEST: Final = 200
 
 
@@ -196,6 +199,12 @@ def _quantity(value: Any) -> str:
 def _time(value: Any, *, micro: bool) -> str:
     if type(value) is not str:
         raise Undecodable("Time.UnmarshalJSON: input is not a JSON string")
+    if micro and not _MICRO.search(value) and _SECONDS.match(value):
+        rest = value[19:]
+        raise Undecodable(
+            f'parsing time "{value}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse '
+            f'"{rest}" as ".000000"'
+        )
     try:
         return format_time(parse_time(value), micro=micro)
     except ValueError as error:

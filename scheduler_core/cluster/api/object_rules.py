@@ -38,7 +38,7 @@ _WORKLOADS: Final[Mapping[str, _Workload]] = MappingProxyType(
     }
 )
 #: kinds of which the store's own faults go before those of this door
-_ALSO_BY_STORE: Final = frozenset({"PriorityClass"})
+_ALSO_BY_STORE: Final = frozenset({"CustomResourceDefinition", "PriorityClass"})
 
 
 def faults_of(

@@ -58,6 +58,10 @@ def write_options(request: Request, kind: str) -> WriteOptions:
     if len(manager) > _LONGEST_MANAGER:
         problem = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
         raise invalid_options(kind, "fieldManager", problem)
+    for place, sign in enumerate(manager):
+        if not sign.isprintable():
+            why = f"invalid character U+{ord(sign):04X} (at position {place})"
+            raise invalid_options(kind, "fieldManager", invalid(manager, why))
     agent = request.headers.get("user-agent", "").partition("/")[0][:_LONGEST_MANAGER]
     return WriteOptions(
         manager or "".join(c for c in agent if c.isprintable()) or "unknown",

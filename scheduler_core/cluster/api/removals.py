@@ -7,7 +7,7 @@ from typing import Any, Final
 from scheduler_core.ports import ApiError, Json
 
 from .. import verbs
-from ..errors import bad_request, conflict
+from ..errors import bad_request, conflict, forbidden
 from ..objects import name_of, namespace_of, uid_of
 from ..resources import RESOURCES
 from ..store import Transaction
@@ -104,6 +104,8 @@ def remove(tx: Transaction, target: Target, before: Json, options: DeleteOptions
             f"ResourceVersion in record ({before['metadata']['resourceVersion']}). The object "
             "might have been modified",
         )
+    if resource.kind == "PriorityClass" and name.startswith("system-"):
+        raise forbidden(resource, name, "this is a system priority class and cannot be deleted")
     finalizer = _FINALIZERS.get(options.policy)
     if finalizer and not before["metadata"].get("deletionTimestamp"):
         held = list(before["metadata"].get("finalizers") or [])

@@ -78,7 +78,7 @@ def _shown(target: Target, format_: Format, obj: Json) -> Answer:
 
 def _wanted(target: Target, scale: Json, media: str, body: Any) -> Json:
     if target.request.method == "PUT":
-        made = body
+        made = _whole(target, body)
     elif media == MERGE_PATCH:
         made = merge_patch(scale, body)
     elif media == STRATEGIC_PATCH:
@@ -98,6 +98,31 @@ def _wanted(target: Target, scale: Json, media: str, body: Any) -> Json:
         return Decoder().object(_SCALE, clone(made))
     except Undecodable as error:
         raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: {error}') from error
+
+
+def _whole(target: Target, body: Any) -> Any:
+    """A Scale that is put, which has to be one, and of this object."""
+    if not isinstance(body, dict):
+        return body
+    kind, version = body.get("kind") or "Scale", str(body.get("apiVersion") or "v1")
+    if kind != "Scale":
+        short = version.rpartition("/")[2]
+        raise bad_request(
+            f'{kind} in version "{short}" cannot be handled as a Scale: converting '
+            f"({short}.{kind}) to (autoscaling.Scale): unknown conversion"
+        )
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not name:
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must "
+            "be provided"
+        )
+    if name != target.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    return body
 
 
 def _resized(

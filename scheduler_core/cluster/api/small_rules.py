@@ -217,6 +217,20 @@ def _csi_node(old: Json | None, new: Json) -> Iterator[FieldError]:
         if name and name in names:
             yield f"{path}.name", duplicate(name)
         names.add(name)
+    yield from _driver_changes(old, new)
+
+
+def _driver_changes(old: Json | None, new: Json) -> Iterator[FieldError]:
+    """Drivers come and go; what is said of one stays, but for its capacity."""
+    known = {d.get("name"): d for d in ((old or {}).get("spec") or {}).get("drivers") or []}
+    for driver in (new.get("spec") or {}).get("drivers") or []:
+        before = known.get(driver.get("name"))
+        fixed = ("nodeID", "topologyKeys")
+        if before and any(before.get(field) != driver.get(field) for field in fixed):
+            names = ("Name", "name"), ("NodeID", "nodeID"), ("TopologyKeys", "topologyKeys")
+            parts = [f'"{go}":{_json(driver.get(field))}' for go, field in names]
+            parts.append(f'"Allocatable":{_json(driver.get("allocatable"))}')
+            yield "spec.drivers", f"Invalid value: {{{','.join(parts)}}}: {_IMMUTABLE}"
 
 
 def _topology_faults(path: str, keys: Sequence[str]) -> Iterator[FieldError]:
@@ -266,6 +280,20 @@ def _priority_class(old: Json | None, new: Json) -> Iterator[FieldError]:
     if old is not None and old.get("value") != new.get("value"):
         yield "value", forbidden("may not be changed in an update.")
     yield from _changed(old, new, ("preemptionPolicy",))
+
+
+def _definition(old: Json | None, new: Json) -> Iterator[FieldError]:
+    spec = new.get("spec") or {}
+    if spec.get("scope"):
+        yield from _one_of("spec.scope", spec["scope"], ("Cluster", "Namespaced"))
+    for index, version in enumerate(spec.get("versions") or []):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            yield f"spec.versions[{index}].schema.openAPIV3Schema", required()
+    strategy = (spec.get("conversion") or {}).get("strategy")
+    yield from _one_of("spec.conversion.strategy", strategy, ("None", "Webhook"))
+    if old is not None and (old.get("spec") or {}).get("scope") != spec.get("scope"):
+        yield "spec.scope", invalid(spec.get("scope"), _IMMUTABLE)
 
 
 # -- services and config maps --------------------------------------------------------------------
@@ -370,6 +398,7 @@ SMALL_RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         "CSINode": _csi_node,
         "ConfigMap": _config_map,
+        "CustomResourceDefinition": _definition,
         "Namespace": _namespace,
         "PersistentVolume": _volume,
         "PersistentVolumeClaim": _claim,

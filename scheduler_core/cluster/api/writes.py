@@ -16,7 +16,7 @@ from ..objects import key_of
 from ..sandbox import SandboxCluster
 from ..store import Transaction
 from . import bodies, schema
-from .admission import admit_created, complete
+from .admission import admit_created, admit_default_class, complete
 from .catalog import Served
 from .managers import Author, recorded
 from .messages import Answer, Request
@@ -287,6 +287,8 @@ def store_changed(
     complete(served, obj)
     given = obj["metadata"].get("managedFields")
     at_hand = verbs.find(tx, served.resource, target.namespace, target.name)
+    if served.resource.kind == "PriorityClass":
+        admit_default_class(tx, served.resource, obj)
 
     def replaced(current: Json, new: Json) -> Json:
         if managed is not None:
