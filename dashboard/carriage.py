@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -114,4 +114,9 @@ def _observers(around: Surroundings) -> list[Observer]:
 
 def open_waits(run_id: int) -> Sequence[WaitingPodRecord]:
     """The waits that were open when the last scheduler of this run ended."""
-    return [waiting_record(row) for row in permits.open_waiting(run_id)]
+    rows = permits.open_waiting(run_id)
+    gone = permits.let_go_with_their_gangs(run_id, rows)
+    records = {row.pk: waiting_record(row) for row in rows}
+    for pk, at in gone.items():
+        records[pk] = replace(records[pk], let_go=True, resolved_at=at)
+    return list(records.values())

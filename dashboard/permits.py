@@ -49,6 +49,7 @@ _VERBS: Final = {
     Verdict.DENY: AuditEntry.Verb.DENY,
     Verdict.REVOKE: AuditEntry.Verb.REVOKE,
 }
+_GANGS_AT_ONCE: Final = 500
 #: Most pods that the audit row of a gang names.
 _NAMED_MEMBERS: Final = 200
 
@@ -489,3 +490,29 @@ def open_waiting(run_id: int) -> list[WaitingPod]:
     rows = WaitingPod.objects.filter(run=run_id).order_by()
     found = [*rows.filter(state__in=WaitingPod.OPEN), *rows.filter(unbound__in=[True])]
     return sorted(found, key=lambda row: (row.since, row.pk))
+
+
+def let_go_with_their_gangs(run_id: int, rows: Sequence[WaitingPod]) -> dict[int, float]:
+    """Those of the open waits of which it was not written yet that they are over, and when that
+    was: another member, which waited at the same time, was let go, and a gang goes as one."""
+    waits = {row.pk: row for row in rows if row.is_open and row.gang_uid and row.needs_approval}
+    if not waits:
+        return {}
+    latest: dict[str, float] = {}
+    gangs = sorted({row.gang_uid for row in waits.values()})
+    for start in range(0, len(gangs), _GANGS_AT_ONCE):
+        allowed = WaitingPod.objects.filter(
+            run=run_id,
+            gang_uid__in=gangs[start : start + _GANGS_AT_ONCE],
+            state=WaitingPod.State.ALLOWED,
+            needs_approval=True,
+            resolved_at__gt=min(row.since for row in waits.values()),
+        )
+        for gang, at in allowed.order_by().values_list("gang_uid", "resolved_at"):
+            moment = at or 0.0  # never null here: the filter asks for more
+            latest[gang] = max(moment, latest.get(gang, moment))
+    return {
+        pk: latest[row.gang_uid]
+        for pk, row in waits.items()
+        if row.since < latest.get(row.gang_uid, row.since)
+    }

@@ -204,10 +204,10 @@ class HeldBindings:
         """The gang is tried anew as a whole."""
         self._let_gang_go(gang, error(text))
 
-    def stop(self) -> None:
-        """The scheduler ends; the next one takes these pods up."""
-        for held in list(self._held.values()):
-            self._end(held.cycle.pod.uid, held.status)
+    def give_up(self) -> list[tuple[PodCycle, Status]]:
+        """The scheduler ends, and the next one takes these pods up: who they are, and why."""
+        held, self._held = self._held, {}
+        return [(item.cycle, item.status) for item in held.values() if item.due is not None]
 
     def _end(self, uid: str, status: Status) -> bool:
         """Not where the binding is under way: its answer says what became of it."""

@@ -58,15 +58,21 @@ class SchedulingCycle:
         self._park = park
 
     def run(
-        self, info: QueuedPodInfo, sequence: int, restored: WaitingPodRecord | None = None
+        self,
+        info: QueuedPodInfo,
+        sequence: int,
+        restored: WaitingPodRecord | None = None,
+        gang_runs: bool = False,
     ) -> PodCycle | None:
         """One scheduling cycle; None where the pod needs none (already assumed).
 
         ``restored`` is the wait that the pod was in before a restart: its node is tried first.
+        ``gang_runs``: a part of its gang is bound, and it was let go with it.
         """
         started, pod = perf_counter(), info.pod
         framework = self._parts.profiles[pod.scheduler_name]
         cycle = PodCycle(sequence, info, pod, framework, self._parts.clock.now(), started)
+        cycle.state.gang_runs = gang_runs
         if pod.deletion_timestamp is not None:
             self.skip_deleted(cycle)
             return cycle
@@ -129,13 +135,14 @@ class SchedulingCycle:
         self._give_up(cycle, status)
         return cycle
 
-    def try_node(self, pod: Pod, node_name: str) -> Status:
+    def try_node(self, pod: Pod, node_name: str, gang_runs: bool = False) -> Status:
         """Whether the pod fits on one node of the snapshot now: PreFilter and Filter alone."""
         framework = self._parts.profiles[pod.scheduler_name]
         node = framework.nodes.get(node_name)
         if node is None:
             return unresolvable("the node is gone")
         state = CycleState()
+        state.gang_runs = gang_runs
         outcome = framework.run_pre_filter(state, pod)
         if not outcome.status.is_success:
             return outcome.status

@@ -40,6 +40,7 @@ from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
+from scheduler_core.plugins.helpers.gangs import quorum_plugin
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.pod_group_condition import PodGroupConditions
@@ -55,6 +56,7 @@ from scheduler_core.ports import (
 )
 from scheduler_core.profile import Profiles
 from scheduler_core.records import (
+    ApprovalTerms,
     Outcome,
     PermitDecision,
     QueueDepths,
@@ -341,7 +343,8 @@ class Scheduler:
         self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
-        self._held.stop()
+        for cycle, status in self._held.give_up():
+            self._binding_over(cycle, status)  # nothing of it is written to a cluster that is away
 
     def pause(self) -> None:
         """Take no more pods from the queue; events, deadlines and decisions go on."""
@@ -519,7 +522,8 @@ class Scheduler:
         return True
 
     def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:
-        cycle = self._scheduling.run(info, self._sequence, restored)
+        runs = restored is not None and self._gang_runs(info.pod, restored)
+        cycle = self._scheduling.run(info, self._sequence, restored, runs)
         if cycle is not None:
             self._record(cycle)
         return cycle
@@ -565,12 +569,19 @@ class Scheduler:
         """Before the first wait is taken up: which gangs were let go, and which pods are gone. What
         people said of the others is said of them alone."""
         restored = self.waiting_room.restored
-        restored.complete(self._is_bound)
+        restored.complete(self._is_bound, self._terms_now)
         pods = self.informers.informer("Pod")
         for record in restored:
             pod: Pod | None = pods.get(record.pod.key)
             if pod is None or pod.uid != record.pod.uid:
                 restored.drop(record.pod.uid, *(GONE_UNBOUND if record.let_go else GONE))
+
+    def _terms_now(self, record: WaitingPodRecord) -> ApprovalTerms | None:
+        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
+        if pod is None or pod.uid != record.pod.uid or pod.scheduler_name not in self.profiles:
+            return None
+        approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
+        return approval.terms_of(pod) if isinstance(approval, ManualApproval) else None
 
     def _is_bound(self, record: WaitingPodRecord) -> bool:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
@@ -594,6 +605,17 @@ class Scheduler:
             if info is not None:
                 self._record(self._scheduling.turn_down(info, self._sequence, status))
 
+    def _gang_runs(self, pod: Pod, record: WaitingPodRecord) -> bool:
+        """It was let go with its gang, of which a part is bound: whatever has become of the others,
+        the quorum is no question any more."""
+        gang = self.waiting_room.directory.gang_of(pod)
+        if gang is None or not (record.let_go and record.needs_approval):
+            return False
+        if any(item.plugin == quorum_plugin(gang.kind) for item in record.pending):
+            return False  # it was not reached yet: somebody else has bound that one
+        members = self.waiting_room.directory.members(gang)
+        return any(member.node_name and member.uid != pod.uid for member in members)
+
     def _turned_down(self, pod: Pod, text: str) -> Rest | None:
         """It stays away for a while; None where nobody has to approve it any more."""
         approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
@@ -605,7 +627,7 @@ class Scheduler:
         if self.informers.informer("Node").get(record.node) is None:
             return WaitOutcome.BROKEN, f"node {record.node} was deleted while no worker ran"
         self.snapshot.update(self.cache)
-        status = self._scheduling.try_node(pod, record.node)
+        status = self._scheduling.try_node(pod, record.node, self._gang_runs(pod, record))
         if status.is_success:
             return None
         text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
@@ -652,6 +674,9 @@ class Scheduler:
     def _end_binding(self, cycle: PodCycle, status: Status) -> None:
         if not status.is_success:
             self._scheduling.undo(cycle, status)
+        self._binding_over(cycle, status)
+
+    def _binding_over(self, cycle: PodCycle, status: Status) -> None:
         self.waiting_room.binding_finished(cycle, status)
         if cycle.state.pods_to_activate:
             pods, cycle.state.pods_to_activate = cycle.state.pods_to_activate, {}

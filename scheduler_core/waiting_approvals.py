@@ -87,12 +87,11 @@ class Approvals:
 
     def waive(self, parked: Parked, note: str = "", *, let_go: bool = False) -> None:
         """The pod needs no more words: its time has decided, or it was ``let_go`` before, which
-        nobody can undo: others of its gang may be bound."""
+        nobody can undo: others of its gang may be bound. ``review`` acts on it."""
         self._waived.add(parked.uid)
         if let_go:
             self._let_go_before.add(parked.uid)
         parked.note = note
-        self.review(parked)
 
     def is_let_go(self, parked: Parked) -> bool:
         """It was let go before, and is on its way to its node again."""
@@ -184,11 +183,11 @@ class Approvals:
 
 def _after_the_end(parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
     """The wait has just ended; a denial of the whole gang reaches its members one by one."""
-    same = parked.waiting.resolved_by == f"user:{decision.user}"
-    if same and decision.verdict is Verdict.DENY:
-        return parked.waiting.outcome is WaitOutcome.REJECTED, "denied"
-    if same and decision.verdict is Verdict.APPROVE:
-        return parked.waiting.outcome is WaitOutcome.ALLOWED, "approved"
+    same, outcome = parked.waiting.resolved_by == f"user:{decision.user}", parked.waiting.outcome
+    if same and decision.verdict is Verdict.DENY and outcome is WaitOutcome.REJECTED:
+        return True, "denied"
+    if same and decision.verdict is Verdict.APPROVE and outcome is WaitOutcome.ALLOWED:
+        return True, "approved"
     return False, "the pod no longer waits for a decision"
 
 

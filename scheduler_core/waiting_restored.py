@@ -78,27 +78,51 @@ class RestoredWaits:
                 key = (record.pod_group, record.gang_uid)
                 self._gangs.setdefault(key, {})[record.pod.uid] = None
 
-    def complete(self, is_bound: Callable[[WaitingPodRecord], bool]) -> None:
+    def complete(
+        self,
+        is_bound: Callable[[WaitingPodRecord], bool],
+        terms_now: Callable[[WaitingPodRecord], ApprovalTerms | None],
+    ) -> None:
         """A gang is let go as one. Where the row of a member says that it was let go, or a member
         is bound to the node that it held and all had been said by then, so were those that waited
         with it, although the last worker died before it could say so: whoever denied one of them
         after that, or took an approval back, was too late.
 
         Anybody may bind a pod. That it is bound is no approval, neither of it nor of its gang.
+
+        ``terms_now``: under the configuration that is in force. The last worker may have gone by it
+        and died before it could say so.
         """
         for record in self:
             members = [item for item in self.gang_of(record) if _waited_with(item, record)]
             members = members or [record]
-            if record.let_go or (is_bound(record) and all(map(self._all_was_said, members))):
-                for member in members:
-                    self._records[member.pod.uid] = replace(member, let_go=True)
+            terms = [self._terms_met(member, terms_now(member)) for member in members]
+            if record.let_go or (is_bound(record) and None not in terms):
+                for member, met in zip(members, terms, strict=True):
+                    if member.needs_approval and not member.let_go:
+                        self._note_let_go(member, met)
 
-    def _all_was_said(self, record: WaitingPodRecord) -> bool:
-        """Whether the wait needed no more words at some time, whatever was said after that."""
+    def _note_let_go(self, record: WaitingPodRecord, met: ApprovalTerms | None) -> None:
+        """Said of all at once, before anything else of one of them: where this worker dies, too,
+        the next one must not find a part of the gang undecided."""
+        terms = record.terms and (met or record.terms)
+        known = self._records[record.pod.uid] = replace(record, let_go=True, terms=terms)
+        text = "it was let go before the worker stopped"
+        told = ended(known, WaitOutcome.ALLOWED, text, self._clock.now())
+        self._observers.tell("pod_resolved", replace(told, let_go=True))
+
+    def _terms_met(
+        self, record: WaitingPodRecord, now: ApprovalTerms | None
+    ) -> ApprovalTerms | None:
+        """The terms under which the wait needed no more words at some time; its own, if it did."""
+        own = record.terms or ApprovalTerms()
+        return next((t for t in (own, now) if t is not None and self._met(record, t)), None)
+
+    def _met(self, record: WaitingPodRecord, terms: ApprovalTerms) -> bool:
+        """Whatever was said after that."""
         asked = next((item for item in record.pending if item.plugin == MANUAL_APPROVAL), None)
         if record.let_go or asked is None:
             return True
-        terms = record.terms or ApprovalTerms()
         if terms.at_deadline is Verdict.APPROVE and asked.deadline <= self._clock.now():
             return True
         users = set(record.approved_by)

@@ -124,6 +124,8 @@ class WaitingRoom:
         if before is not None and _needs_no_word(before):
             parked.approved_by.extend(before.approved_by)
             self._approvals.waive(parked, let_go=before.let_go)
+            # Not at once: a native gang's members come one after another, and go as one.
+            self._changed.append(waiting)
         for decision in early:
             self.decide(decision)
 
@@ -357,6 +359,7 @@ class WaitingRoom:
             return False
         if waiting.terms is not None and waiting.terms.at_deadline is Verdict.APPROVE:
             self._approvals.waive(parked, AT_DEADLINE)
+            self._approvals.review(parked)
             return True
         return self._approvals.expire(parked, now)
 
@@ -414,10 +417,11 @@ class WaitingRoom:
             if record.needs_approval:
                 self._let_go[uid] = record
             self._on_allowed(parked.cycle)
-            return
-        self._on_rejected(parked.cycle, status)
+        else:
+            self._on_rejected(parked.cycle, status)
         if gang is not None:
-            # A member that was deleted may have been the one that the others waited for.
+            # A member that was deleted may have been the one that the others waited for; and while
+            # the end of one is not acted on nobody else is let go.
             self._approvals.release(gang)
 
     def _leave_node(self, parked: Parked) -> None:

@@ -66,6 +66,7 @@ class CycleState:
 
     __slots__ = (
         "_data",
+        "gang_runs",
         "pod_group_cycle",
         "pods_to_activate",
         "skip_filter_plugins",
@@ -80,6 +81,9 @@ class CycleState:
         self.pods_to_activate: dict[str, Any] = {}
         #: True while a native pod group is tried as a whole (1.36, ``schedule_one_podgroup``).
         self.pod_group_cycle = False
+        #: The pod was let go with its gang before, and others of it are bound: its quorum is no
+        #: question any more.
+        self.gang_runs = False
         #: Where the time of this cycle went; the runtime writes it.
         self.timings = timings if timings is not None else Timings()
 
@@ -132,6 +136,7 @@ class CycleState:
         twin.skip_score_plugins = self.skip_score_plugins
         twin.pods_to_activate = self.pods_to_activate
         twin.pod_group_cycle = self.pod_group_cycle
+        twin.gang_runs = self.gang_runs
         twin.timings = self.timings
         return twin
 

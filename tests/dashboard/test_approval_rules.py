@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 
-from dashboard import permits, permits_words
+from dashboard import carriage, permits, permits_words
 from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
 from dashboard.permits import Target
 from dashboard.permits_inbox import DatabasePermitInbox
@@ -512,3 +512,24 @@ def test_a_wait_that_is_not_there(run: SchedulerRun, as_operator: Client) -> Non
         404,
         {"error": "There is no such wait in this run."},
     )
+
+
+# --- a worker that dies between two rows of a gang ----------------------------------------------
+
+
+def test_an_open_wait_was_let_go_with_the_member_of_which_that_is_written(
+    run: SchedulerRun,
+) -> None:
+    """A gang goes as one; who began to wait after that has to be approved."""
+    gang = {"pod_group": GANG, "gang_uid": "pg-1"}
+    first = waiting(run, "a", **gang)
+    waiting(run, "b", **gang)
+    told(run, resolved(first.cycle, "a", **gang))
+    waiting(run, "c", since=NOW + 60, **gang)
+    waiting(run, "d", pod_group="default/other", gang_uid="pg-2")
+    records = {record.pod.name: record for record in carriage.open_waits(run.pk)}
+    assert {name: (r.let_go, r.resolved_at) for name, r in records.items()} == {
+        "b": (True, NOW + 9),
+        "c": (False, None),
+        "d": (False, None),
+    }

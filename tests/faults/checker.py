@@ -385,6 +385,8 @@ def _without_effect(facts: Facts, wait: Row, words: Sequence[Row], terms: Terms)
     ended, deadline = wait["resolved_at"], wait["deadline"]
     if wait["state"] == "allowed":
         for word in denials:
+            if _ran_in_part(facts, wait, word["at"]):
+                continue
             later = [w for w in _words_of_gang(facts, wait) if w["id"] > word["id"]]
             decided = any(w["verdict"] == "approve" and w["applied"] for w in later)
             if word["applied"] or (decided and ended is not None and word["at"] < ended - SOON):
@@ -400,6 +402,14 @@ def _without_effect(facts: Facts, wait: Row, words: Sequence[Row], terms: Terms)
             yield f"{_name(wait)} timed out, though it was approved in time"
     if _is_open(wait) and words:
         yield from _no_effect_yet(facts, wait, words, terms)
+
+
+def _ran_in_part(facts: Facts, wait: Row, at: float) -> bool:
+    """A member of its gang was bound by then: it was let go, and nobody can take that back."""
+    mates = {other["uid"] for other in _asked_with(facts, wait)}
+    return any(
+        bound <= at for uid in mates if uid in facts.pods for bound, _ in facts.pods[uid].binds
+    )
 
 
 def _taken_back_after(facts: Facts, wait: Row, end: float) -> bool:
@@ -457,6 +467,8 @@ def _late_word(facts: Facts, terms: Terms) -> Iterator[str]:
         if terms.timeouts and not wait["pod_group"]:
             # A pod that is let go twice, because its binding failed, is shown with a new one.
             deadline = min(deadline, wait["since"] + max(terms.timeouts))
+        if wait["pod_group"] and _enough(facts, wait, deadline - EPSILON):
+            continue  # approved in time, it waits for its gang until the others' deadlines
         for word in facts.decisions[wait["id"]]:
             if word["applied"] and word["verdict"] != "revoke" and word["at"] >= deadline:
                 late = f"{word['at'] - deadline:.3f} s late"
@@ -535,10 +547,23 @@ def _gang_partly_bound(facts: Facts, terms: Terms) -> Iterator[str]:
         ]
         # Whoever changes its number between decision and bind wants what comes of it.
         first = min([*let_go, *(at for pod in bound for at, _ in pod.binds)])
+        first = _all_approved_at(facts, group, first)
         if len(bound) >= group.least_after(first) or _is_excused(facts, group, members, first):
             continue
         names = sorted(pod.key for pod in bound)
         yield f"{group.key}: {names} are bound, {group.least_after(first)} are needed"
+
+
+def _all_approved_at(facts: Facts, group: Group, first: float) -> float:
+    """When the gang was let go: not after ``first``, but the worker may have died before it could
+    say when. Then it was when all who waited had their approvals."""
+    waits = [w for w in facts.waits if w["gang_uid"] == group.uid and w["needs_approval"]]
+    words = {word["at"] for wait in waits for word in facts.decisions[wait["id"]]}
+    for at in sorted(at for at in words if at <= first):
+        asked = [wait for wait in waits if wait["since"] <= at <= (wait["resolved_at"] or at)]
+        if asked and all(_enough(facts, wait, at + EPSILON) for wait in asked):
+            return at
+    return first
 
 
 def _is_excused(facts: Facts, group: Group, members: Iterable[Pod], first: float) -> bool:

@@ -9,6 +9,7 @@ _BY_RUN = (
     "dashboard_auditentry",
     "dashboard_waitingpod",
     "dashboard_gangapproval",
+    "dashboard_rest",
     "dashboard_cyclematrix",
     "dashboard_schedulingcycle",
     "dashboard_secondsample",

@@ -98,7 +98,7 @@ class Coscheduling(
     ) -> tuple[PreFilterResult | None, Status]:
         """Turn down at once a gang that cannot be complete. Never asks for preemption."""
         group = self._gangs.group_of(pod)
-        if group is None:
+        if group is None or state.gang_runs:
             return None, SUCCESS
         gang = self._gangs.memory(group.key)
         now = self._handle.clock.now()
@@ -149,6 +149,8 @@ class Coscheduling(
             self._gangs.memory(group.key).failed_at = None
             for waiting in self._waiting_members(group.key):
                 waiting.allow(self.name)
+            return SUCCESS, 0.0
+        if state.gang_runs:
             return SUCCESS, 0.0
         if placed == 1:
             self._ask_for_siblings(state, pod, group)

@@ -112,6 +112,8 @@ class GangScheduling(EnqueueExtensions, PreEnqueuePlugin, ReservePlugin, PermitP
         if not group.spec.is_gang:
             return SUCCESS, 0.0
         placed = self._members.scheduled(key) | {pod.uid}
+        if len(placed) < group.min_count and state.gang_runs:
+            return SUCCESS, 0.0
         if len(placed) < group.min_count:
             self._ask_for_the_others(state, key, pod)
             return wait(NOT_ENOUGH_PLACED), PERMIT_TIMEOUT

@@ -58,8 +58,8 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
 
     Native gangs are known where the profile has GangScheduling; elsewhere their pods are pods.
 
-    In the group cycle of a native gang the answer is Success: the gang is schedulable only if a
-    member succeeds there. People are asked in the ordinary Permit that follows.
+    In the group cycle of a native gang, which is schedulable only if a member succeeds there, the
+    answer is Success, unless it was denied. People are asked in the ordinary Permit that follows.
 
     What was denied, by a person or its deadline, is turned down, without asking anybody, until it
     changes or five minutes have passed.
@@ -84,12 +84,12 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
     # -- Permit ----------------------------------------------------------------------------------
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status, float]:
-        if state.pod_group_cycle:
-            return SUCCESS, 0.0
         now = self._handle.clock.now()
         denial = self._denied.denial(pod, now)
         if denial:
             return unschedulable(denial), 0.0
+        if state.pod_group_cycle:
+            return SUCCESS, 0.0
         gang = self._gangs.gang_of(pod)
         found = self._wait_for(pod, gang, now)
         if found is None:
@@ -120,8 +120,12 @@ class ManualApproval(EnqueueExtensions, PermitPlugin):
 
     def needs_approval(self, pod: Pod) -> bool:
         """Whether somebody has to approve the pod if it were to run now."""
-        now = self._handle.clock.now()
-        return self._wait_for(pod, self._gangs.gang_of(pod), now) is not None
+        return self.terms_of(pod) is not None
+
+    def terms_of(self, pod: Pod) -> ApprovalTerms | None:
+        """Under which terms the pod has to be approved now; None where nobody has to."""
+        found = self._wait_for(pod, self._gangs.gang_of(pod), self._handle.clock.now())
+        return found.terms if found is not None else None
 
     def _wait_for(self, pod: Pod, gang: GangId | None, now: float) -> _Wait | None:
         """What the pod has to wait for; None where nobody has to be asked."""

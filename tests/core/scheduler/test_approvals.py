@@ -481,6 +481,18 @@ class TestRestart:
         assert terms is not None
         assert terms.approvers == 1
 
+    def test_terms_that_the_last_worker_went_by_count_although_it_could_not_say_so(self) -> None:
+        """The configuration asks for one person now; the rows still say two."""
+        h = harness(member("a"), member("b"), gang=2, approvers=2)
+        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
+        h.scheduler.stop()
+        h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], h.observer.waiting[0].node)
+        denial = self.word(h, Verdict.DENY, "bob", "b")
+        again = restart(h, *words, denial, args={"approvers": 1})
+        assert bound(again) == ["a", "b"]
+        assert last(again, "a").outcome is WaitOutcome.ALLOWED
+        assert [last(again, name).terms.approvers for name in "ab"] == [1, 1]  # type: ignore[union-attr]
+
     @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REVOKE])
     def test_what_is_said_after_a_member_was_bound_is_too_late(self, verdict: Verdict) -> None:
         """The worker died between two binds of a gang, before it could say that it let it go."""

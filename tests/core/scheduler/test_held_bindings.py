@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -176,6 +177,66 @@ def test_a_native_gang_is_held_too() -> None:
     api.errors.clear()
     tries(h, 9.0)
     assert bound(h) == ["a", "b"]
+
+
+def test_a_native_gang_whose_bindings_all_failed_is_let_go_as_one_again() -> None:
+    h = gang_harness(
+        nodes=[make_node("n").capacity(cpu="8", memory="8Gi", pods="20")],
+        pods=[native_member(name).label(ASKS) for name in "abc"],
+        profile=native_profile("ManualApproval"),
+        min_count=2,
+    )
+    api = Api(h)
+    api.errors = dict.fromkeys("abc", AWAY)
+    for name in "abc":
+        say(h, Verdict.APPROVE, name=name)
+    tries(h, 3.0)
+    assert bound(h) == []
+    api.errors.clear()
+    tries(h, 12.0)
+    assert (bound(h), h.waiting_names()) == (["a", "b", "c"], [])
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["coscheduling", "native"])
+def test_what_was_let_go_with_its_gang_needs_no_quorum_after_a_restart(native: bool) -> None:
+    """A member was deleted after the gang was let go, and another one is bound."""
+    if native:
+        h = gang_harness(
+            nodes=[make_node("n").capacity(cpu="8", memory="8Gi", pods="20")],
+            pods=[native_member(name).label(ASKS) for name in "abc"],
+            profile=native_profile("ManualApproval"),
+            min_count=3,
+        )
+    else:
+        h = harness(*(half_a_node(name, cpu="1") for name in "abc"), gang=3)
+    waits = [replace(w, let_go=True, pending=()) for w in h.observer.waiting]
+    h.scheduler.stop()
+    h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], waits[0].node)
+    h.cluster.delete("Pod", "default", "c", grace_period_seconds=0)
+    again = Harness(
+        cluster=h.cluster,
+        clock=h.clock,
+        profile=native_profile("ManualApproval") if native else profile(),
+        waiting={w.pod.uid: w for w in waits}.values(),
+    )
+    again.settle()
+    assert bound(again) == ["a", "b"]
+
+
+def test_a_quorum_that_was_not_reached_is_still_asked_for_after_a_restart() -> None:
+    """Somebody else has bound a member: that is no quorum."""
+    h = harness(half_a_node("a", cpu="1"), half_a_node("b", cpu="1"), gang=3)
+    h.create("Pod", half_a_node("c", cpu="20"))
+    h.settle()
+    waits = {w.pod.uid: w for w in h.observer.waiting}
+    for name in "ab":
+        say(h, Verdict.APPROVE, name=name)
+    waits |= {w.pod.uid: w for w in h.observer.waiting}
+    h.scheduler.stop()
+    h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], "n0")
+    again = Harness(cluster=h.cluster, clock=h.clock, profile=profile(), waiting=waits.values())
+    again.settle()
+    assert (bound(again), again.waiting_names()) == (["a"], ["b"])
 
 
 class TestEnds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +91,17 @@ def test_a_rest_ends_when_it_would_have_ended(turned_down: Any, restarts: int) -
         assert rests(h) == kept
         assert h.waiting_names() == []
     assert until_it_waits(h, at + 300.0) == at + 300.0
+
+
+def test_a_native_gang_is_turned_down_as_one() -> None:
+    """Not each member in its turn, which woke the others at once, again and again: it backs off."""
+    h, _ = denied_native_gang()
+    again = restarted(h, native_profile("ManualApproval"))
+    for _ in range(10):
+        again.advance(10.0)
+    tried = Counter((cycle.pod.name, cycle.started_at) for cycle in again.observer.cycles)
+    assert set(tried.values()) == {1}
+    assert "denied by alice" in again.condition("a")["message"]
 
 
 def test_it_says_why_it_does_not_ask() -> None:
