@@ -147,6 +147,15 @@ VOLUME = {
             id="StatefulSet",
         ),
         pytest.param(
+            "/apis/apps/v1/namespaces/default/statefulsets",
+            {
+                **WEB,
+                "template": {**TEMPLATE, "spec": {"containers": [{"name": "C", "image": "i"}]}},
+            },
+            'spec.template.spec.containers[0].name: Invalid value: "C"',
+            id="StatefulSet's container",
+        ),
+        pytest.param(
             JOBS,
             {"template": TEMPLATE},
             'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
@@ -461,6 +470,14 @@ def gears(c: Client) -> Client:
     }  # fmt: skip
     c.do("POST", DEFINITIONS, {"metadata": {"name": "gears.shop.example.net"}, "spec": spec})
     return c
+
+
+def test_a_rehearsed_definition_is_not_there(gears: Client) -> None:
+    body = gears.do("GET", f"{DEFINITIONS}/gears.shop.example.net")
+    names = {"plural": "cogs", "kind": "Cog"}
+    cogs = {"metadata": {"name": "cogs.shop.example.net"}, "spec": {**body["spec"], "names": names}}
+    gears.do("POST", DEFINITIONS, cogs, dryRun="All")
+    gears.refused(404, "GET", f"{DEFINITIONS}/cogs.shop.example.net")
 
 
 def gear(**spec: Any) -> Json:

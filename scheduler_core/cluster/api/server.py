@@ -203,7 +203,7 @@ class ApiServer:
             return refusal(generic(405))
         if method == "POST":
             written = create(target)
-            self._defined(served, written)
+            self._defined(target, written)
             return self._written(target, written, format_)
         if method == "DELETE" and "deletecollection" in served.verbs:
             return _with_kept(*delete_collection(target, format_))
@@ -223,7 +223,7 @@ class ApiServer:
             return _with_kept(*delete(target, format_))
         else:
             return refusal(generic(405))
-        self._defined(target.served, written)
+        self._defined(target, written)
         return self._written(target, written, format_)
 
     def _get(self, target: Target, format_: Format) -> Answer:
@@ -287,11 +287,11 @@ class ApiServer:
         now = self.cluster.clock.now()
         return in_media(format_, answer_review(group, version, kind, request, now), 201)
 
-    def _defined(self, served: Served, written: Written) -> None:
+    def _defined(self, target: Target, written: Written) -> None:
         """A definition that was written is put to use at once."""
-        if served.resource.kind == _CONTAINER and not written.obj.get("metadata", {}).get(
-            "deletionTimestamp"
-        ):
+        is_rehearsal = target.request.query.get("dryRun") == "All"
+        is_going = bool(written.obj.get("metadata", {}).get("deletionTimestamp"))
+        if target.served.resource.kind == _CONTAINER and not is_rehearsal and not is_going:
             establish(self.cluster, written.obj, _BOOTSTRAP)
 
 

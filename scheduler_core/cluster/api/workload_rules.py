@@ -224,7 +224,7 @@ def stateful_set_faults(
 
 
 def _pod_faults(spec: Json) -> list[FieldError]:
-    reader = Reader({"metadata": {"name": "x"}, **(spec.get("template") or {})})
+    reader = Reader({**(spec.get("template") or {}), "metadata": {"name": "x"}})
     pod = Pod.read(reader)
     unreadable = [(fault.field_path, fault.message) for fault in reader.faults]
     found = unreadable or list(pod_faults(pod))
