@@ -76,46 +76,18 @@ SCALARS = {
 
 
 #: fields whose description kube-apiserver gives to columns of tables
-DESCRIBED = [
-    "CSIDriverSpec.attachRequired",
-    "CSIDriverSpec.podInfoOnMount",
-    "CSIDriverSpec.storageCapacity",
-    "CoreEvent.lastTimestamp",
-    "DeploymentSpec.selector",
-    "DeploymentStatus.availableReplicas",
-    "DeploymentStatus.updatedReplicas",
-    "JobStatus.startTime",
-    "NodeStatus.addresses",
-    "NodeSystemInfo.containerRuntimeVersion",
-    "NodeSystemInfo.kernelVersion",
-    "NodeSystemInfo.kubeletVersion",
-    "NodeSystemInfo.osImage",
-    "ObjectMeta.creationTimestamp",
-    "ObjectMeta.name",
-    "PersistentVolumeClaimSpec.volumeName",
-    "PodSpec.nodeName",
-    "PodSpec.readinessGates",
-    "PodStatus.nominatedNodeName",
-    "PodStatus.podIP",
-    "PriorityClass.globalDefault",
-    "PriorityClass.preemptionPolicy",
-    "PriorityClass.value",
-    "ReplicaSetSpec.replicas",
-    "ReplicaSetSpec.selector",
-    "ReplicaSetStatus.readyReplicas",
-    "ReplicaSetStatus.replicas",
+DESCRIBED = {
+    column["of"]
+    for columns in json.loads((TARGET.parent / "columns.json").read_text()).values()
+    for column in columns
+    if "of" in column
+}
+#: those in which the API has two blanks itself
+TWO_BLANKS = {
     "ServiceSpec.clusterIP",
     "ServiceSpec.externalIPs",
-    "ServiceSpec.ports",
-    "ServiceSpec.selector",
-    "ServiceSpec.type",
-    "StorageClass.allowVolumeExpansion",
-    "StorageClass.provisioner",
-    "StorageClass.reclaimPolicy",
     "StorageClass.volumeBindingMode",
-    "VolumeAttachmentSpec.attacher",
-    "VolumeAttachmentSpec.nodeName",
-]
+}
 
 
 def short(model: type) -> str:
@@ -155,12 +127,16 @@ def fields_of(model: Any, found: list[type]) -> dict[str, str]:
     }
 
 
+def paragraphs(of: str, text: str) -> str:
+    """The models have two blanks where the API has a new paragraph."""
+    return text if of in TWO_BLANKS else re.sub(r"(?<! )  (?! )", "\n\n", text)
+
+
 def descriptions_of(name: str, model: Any) -> dict[str, str]:
     """The descriptions that tables need."""
     named = zip(model.attribute_map.values(), model.model_fields.values(), strict=True)
     return {
-        # The models have two blanks where the API has a new paragraph.
-        f"{name}.{key}": field.description.replace("  ", "\n\n")
+        f"{name}.{key}": paragraphs(f"{name}.{key}", field.description)
         for key, field in named
         if f"{name}.{key}" in DESCRIBED and field.description
     }

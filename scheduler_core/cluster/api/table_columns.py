@@ -1,4 +1,7 @@
-"""The columns of each kind's table, as kube-apiserver 1.36 answers them (`columns.json`)."""
+"""The columns of each kind's table (kube-apiserver 1.36, printersinternal).
+
+`columns.json` names them, and the field whose description a column has (`schemas.json`), or a text.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,21 @@ def column(
     }  # fmt: skip
 
 
+def _definitions() -> Mapping[str, Sequence[Json]]:
+    folder = Path(__file__).parent
+    described = json.loads((folder / "schemas.json").read_text())["descriptions"]
+    columns = json.loads((folder / "columns.json").read_text())
+    return {
+        kind: [
+            column(
+                row["name"], row["type"], described[row["of"]] if "of" in row else row["text"],
+                format_=row.get("format", ""), priority=row.get("priority", 0),
+            )
+            for row in rows
+        ]
+        for kind, rows in columns.items()
+    }  # fmt: skip
+
+
 #: kind -> column definitions; other kinds have a name and the time of their creation
-COLUMNS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType(
-    json.loads((Path(__file__).parent / "columns.json").read_text())
-)
+COLUMNS: Final[Mapping[str, Sequence[Json]]] = MappingProxyType(_definitions())
