@@ -264,8 +264,8 @@ class _Turn:
         said = self._said_before(row)
         if said is not None:
             return said
-        deadline = min(row.deadline, self.gang_deadlines.get(row.gang, row.deadline))
-        if row.state == WaitingPod.State.WAITING and deadline <= self.at:
+        deadline = self._deadline_of(row)
+        if deadline <= self.at:
             text = f"Too late: its time ran out at {permits_words.moment(deadline)}."
             return self._answer(row, Code.TOO_LATE, text, when=deadline)
         if self.word is Verdict.DENY:
@@ -273,6 +273,11 @@ class _Turn:
         if self.word is Verdict.REVOKE:
             return self._revoke(row)
         return self._approve(row)
+
+    def _deadline_of(self, row: WaitingPod) -> float:
+        """An approved member has until its gang is turned down, for want of the others' approvals."""
+        gang = self.gang_deadlines.get(row.gang, float("inf"))
+        return min(row.deadline, gang) if row.state == WaitingPod.State.WAITING else gang
 
     def _after_the_end(self, row: WaitingPod) -> Answer:
         if row.decision_verdict:

@@ -192,6 +192,26 @@ def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
     assert row.state == "waiting"
 
 
+@pytest.mark.parametrize("word", ["deny", "revoke"])
+def test_an_approved_member_has_until_its_gang_is_turned_down(
+    run: SchedulerRun, operator: User, word: str
+) -> None:
+    at = time.time()
+    approved = waiting(run, "a", pod_group="default/g", gang_uid="u", deadline=at + 60)
+    undecided = waiting(run, "b", pod_group="default/g", gang_uid="u", deadline=at + 60)
+    assert permits.decide(operator, "approve", Target.rows(run.pk, [approved.pk]))[0].ok
+    text = "approved; it counts when the whole gang is approved"
+    told(run, DecisionApplied(said_of(approved), True, text, at))
+    WaitingPod.objects.filter(run=run).update(deadline=at - 1)
+
+    (found,) = permits.decide(operator, word, Target.rows(run.pk, [approved.pk]))
+
+    assert (found.ok, found.code) == (False, "too_late")
+    assert found.message.startswith("Too late: its time ran out at ")
+    undecided.refresh_from_db()
+    assert undecided.state == "waiting"
+
+
 def test_the_deadline_is_the_schedulers_clock(run: SchedulerRun, operator: User) -> None:
     row = waiting(run, deadline=100.0)
     RunState.objects.filter(run=run).update(clock_at=50.0, wall_at=time.time(), clock_speed=1.0)

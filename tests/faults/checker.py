@@ -467,8 +467,9 @@ def _late_word(facts: Facts, terms: Terms) -> Iterator[str]:
         if terms.timeouts and not wait["pod_group"]:
             # A pod that is let go twice, because its binding failed, is shown with a new one.
             deadline = min(deadline, wait["since"] + max(terms.timeouts))
-        if wait["pod_group"] and _enough(facts, wait, deadline - EPSILON):
-            continue  # approved in time, it waits for its gang until the others' deadlines
+        if wait["resolved_at"] and _enough(facts, wait, deadline - EPSILON):
+            # Approved in time, it waits for its gang until the others' deadlines.
+            deadline = max(float(other["deadline"]) for other in _asked_with(facts, wait))
         for word in facts.decisions[wait["id"]]:
             if word["applied"] and word["verdict"] != "revoke" and word["at"] >= deadline:
                 late = f"{word['at'] - deadline:.3f} s late"
