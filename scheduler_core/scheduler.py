@@ -575,6 +575,9 @@ class Scheduler:
             pod: Pod | None = pods.get(record.pod.key)
             if pod is None or pod.uid != record.pod.uid:
                 restored.drop(record.pod.uid, *(GONE_UNBOUND if record.let_go else GONE))
+            elif record.let_go and self._is_bound(record):
+                # Its own end: what becomes of the others of its gang changes nothing of it.
+                restored.drop(record.pod.uid, WaitOutcome.ALLOWED, _bound_before(pod))
 
     def _terms_now(self, record: WaitingPodRecord) -> ApprovalTerms | None:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
@@ -744,10 +747,14 @@ def _cannot_wait_again(
     if pod.node_name and (pod.node_name != record.node or not record.let_go):
         return WaitOutcome.REMOVED, bound_by_another(pod)
     if pod.node_name:
-        return WaitOutcome.ALLOWED, f"bound to {pod.node_name} before the worker stopped"
+        return WaitOutcome.ALLOWED, _bound_before(pod)
     if pod.scheduler_name not in profiles:
         return WaitOutcome.REJECTED, f"there is no profile {pod.scheduler_name} any more"
     return None
+
+
+def _bound_before(pod: Pod) -> str:
+    return f"bound to {pod.node_name} before the worker stopped"
 
 
 def _after_restore(cycle: PodCycle | None, record: WaitingPodRecord) -> tuple[WaitOutcome, str]:
