@@ -275,7 +275,7 @@ class _Turn:
         return self._approve(row)
 
     def _deadline_of(self, row: WaitingPod) -> float:
-        """An approved member has until its gang is turned down, for want of the others' approvals."""
+        """An approved member has until its gang is turned down for want of other approvals."""
         gang = self.gang_deadlines.get(row.gang, float("inf"))
         return min(row.deadline, gang) if row.state == WaitingPod.State.WAITING else gang
 
