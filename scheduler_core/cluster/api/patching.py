@@ -26,7 +26,7 @@ from .options import invalid_options, write_options
 from .status import generic
 from .strategic import BadStrategicPatch, strategic_merge
 from .versions import as_served
-from .writes import Target, Written, check_version, rehearsed, store_changed
+from .writes import Target, Written, check_name, check_version, rehearsed, store_changed
 
 __all__ = ["JSON_PATCH", "MERGE_PATCH", "STRATEGIC_PATCH", "patch"]
 
@@ -184,16 +184,7 @@ def _same_object(target: Target, current: Json, obj: Json) -> None:
     """
     metadata = obj["metadata"]
     name, namespace = metadata.get("name"), metadata.get("namespace")
-    if not name:
-        raise bad_request(
-            f"the name of the object ({target.name} based on URL) was undeterminable: name must "
-            "be provided"
-        )
-    if name != target.name:
-        raise bad_request(
-            f"the name of the object ({name or ''}) does not match the name on the URL "
-            f"({target.name})"
-        )
+    check_name(target, name)
     if target.served.namespaced and namespace != target.namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

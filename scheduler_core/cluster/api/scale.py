@@ -28,7 +28,7 @@ from .present import in_media, one
 from .schema import struct
 from .status import generic
 from .strategic import strategic_merge
-from .writes import Answered, Target, rehearsed
+from .writes import Answered, Target, check_name, rehearsed
 
 __all__ = ["read_scale", "write_scale"]
 
@@ -112,16 +112,7 @@ def _whole(target: Target, body: Any) -> Any:
             f"({short}.{kind}) to (autoscaling.Scale): unknown conversion"
         )
     metadata = body.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not name:
-        raise bad_request(
-            f"the name of the object ({target.name} based on URL) was undeterminable: name must "
-            "be provided"
-        )
-    if name != target.name:
-        raise bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-        )
+    check_name(target, metadata.get("name") if isinstance(metadata, dict) else None)
     return body
 
 

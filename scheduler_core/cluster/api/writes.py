@@ -30,6 +30,7 @@ __all__ = [
     "Target",
     "Written",
     "author_of",
+    "check_name",
     "check_version",
     "create",
     "empty_of",
@@ -188,23 +189,28 @@ def place(target: Target, obj: Json) -> None:
     """
     metadata = obj["metadata"]
     if target.name:
-        name = metadata.get("name")
-        if not name:
-            raise bad_request(
-                f"the name of the object ({target.name} based on URL) was undeterminable: name "
-                "must be provided"
-            )
-        if name != target.name:
-            raise bad_request(
-                f"the name of the object ({name}) does not match the name on the URL "
-                f"({target.name})"
-            )
+        check_name(target, metadata.get("name"))
     if not target.served.namespaced:
         return
     namespace = metadata.setdefault("namespace", target.namespace)
     if namespace != target.namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def check_name(target: Target, name: object) -> None:
+    """Raises:
+    ApiError: 400, the object has no name, or another one than the path.
+    """
+    if not name:
+        raise bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must "
+            "be provided"
+        )
+    if name != target.name:
+        raise bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
         )
 
 
