@@ -18,9 +18,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dashboard import audit, commits, frames, groups, permits_gangs, permits_words
+from dashboard import audit, commits, frames, groups, permits_gangs, permits_rows, permits_words
 from dashboard.models import AuditEntry, SchedulerRun, WaitingPod
-from dashboard.permits_models import Decision
+from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.publisher import Publisher, get_publisher
 from dashboard.webhooks import outbox
@@ -42,7 +42,6 @@ _DOORBELL_TIMEOUT: Final = 1.0
 _SENT: Final = {
     Verdict.APPROVE: "Approved; the scheduler applies it.",
     Verdict.DENY: "Denied; the scheduler applies it.",
-    Verdict.REVOKE: "Your approval is taken back; the scheduler applies it.",
 }
 _VERBS: Final = {
     Verdict.APPROVE: AuditEntry.Verb.APPROVE,
@@ -227,18 +226,22 @@ def _last_wait(target: Target) -> WaitingPod | None:
 
 
 def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[str, str], float]:
-    """gang -> when the first of its undecided members is turned down, and with it the others."""
+    """gang -> when time ends the wait of all: with the first of its undecided members that is
+    turned down then; where time approves each of them, with the last."""
     gangs = {row.pod_group for row in rows if row.pod_group}
-    found: dict[tuple[str, str], float] = {}
+    turned_down: dict[tuple[str, str], float] = {}
+    approved: dict[tuple[str, str], float] = {}
     undecided = WaitingPod.objects.filter(
         run=run, pod_group__in=gangs, state=WaitingPod.State.WAITING
     )
     columns = undecided.order_by().values_list("pod_group", "gang_uid", "deadline", "terms")
     for name, uid, deadline, terms in columns:
         gang = name, uid
-        if terms.get("at_deadline") != Verdict.APPROVE:
-            found[gang] = min(deadline, found.get(gang, deadline))
-    return found
+        if terms.get("at_deadline") == Verdict.APPROVE:
+            approved[gang] = max(deadline, approved.get(gang, deadline))
+        else:
+            turned_down[gang] = min(deadline, turned_down.get(gang, deadline))
+    return approved | turned_down
 
 
 @dataclass(slots=True)
@@ -253,6 +256,10 @@ class _Turn:
     for_gang: bool
     gang_deadlines: Mapping[tuple[str, str], float]
     changed: list[WaitingPod] = field(default_factory=list)
+    #: Words that others' standing approvals say in the stead of one that is taken back.
+    covers: list[Decision] = field(default_factory=list)
+    #: Approvals of whole gangs, as far as they were asked for.
+    standing: dict[tuple[str, str], list[GangApproval]] = field(default_factory=dict)
 
     def decide(self, row: WaitingPod) -> Answer:
         """Judge one row, and change it in memory where the word counts."""
@@ -316,13 +323,13 @@ class _Turn:
         if asks_for_own(row, self.actor.name):
             text = "You asked for this pod yourself; somebody else has to approve it."
             return self._answer(row, Code.OWN_REQUEST, text)
-        approve(row, self.actor.name, self.at, self.comment, self.for_gang)
+        permits_rows.approve(row, self.actor.name, self.at, self.comment, self.for_gang)
         if row.state == WaitingPod.State.SENT:
             return self._taken(row, Code.ACCEPTED, _SENT[Verdict.APPROVE])
         return self._taken(row, Code.RECORDED, permits_words.recorded(row))
 
     def _deny(self, row: WaitingPod) -> Answer:
-        deny(row, self.actor.name, self.at, self.comment)
+        permits_rows.deny(row, self.actor.name, self.at, self.comment)
         return self._taken(row, Code.ACCEPTED, _SENT[Verdict.DENY])
 
     def _revoke(self, row: WaitingPod) -> Answer:
@@ -330,9 +337,25 @@ class _Turn:
         if denied or all(item["user"] != self.actor.name for item in row.approvals):
             text = "It is denied." if denied else "There is no approval of yours to take back."
             return self._answer(row, Code.NOT_ASKED, text)
-        row.approvals = [item for item in row.approvals if item["user"] != self.actor.name]
-        reopen(row)
-        return self._taken(row, Code.ACCEPTED, _SENT[Verdict.REVOKE])
+        permits_rows.take_back(row, self.actor.name)
+        covers = self._covers_of(row)
+        self.covers += covers
+        return self._taken(row, Code.ACCEPTED, permits_words.taken_back(covers))
+
+    def _covers_of(self, row: WaitingPod) -> list[Decision]:
+        """Others' approvals of the whole gang count for the member in its stead. They are said in
+        the same transaction: the next worker may come when the member's time is over."""
+        if not row.pod_group:
+            return []
+        if row.gang not in self.standing:
+            gang = permits_gangs.Gang(self.run.pk, *row.gang)
+            self.standing[row.gang] = list(gang.standing().select_related("user"))
+        standing = self.standing[row.gang]
+        if not standing:
+            return []
+        return permits_rows.cover(
+            row, standing, {self.actor.name, *permits_rows.taken_back_of(row)}
+        )
 
     def _taken(self, row: WaitingPod, code: Code, text: str) -> Answer:
         row.commit_seq = self.run.commit_seq
@@ -360,7 +383,7 @@ class _Turn:
         stands = self._stand(rows, answers) if target.gang else False
         if not self.changed and not stands:
             return
-        WaitingPod.objects.bulk_update(self.changed, DECIDED_COLUMNS, batch_size=500)
+        WaitingPod.objects.bulk_update(self.changed, permits_rows.DECIDED_COLUMNS, batch_size=500)
         entries = self._audit(target, stands)
         Decision.objects.bulk_create(
             [
@@ -378,6 +401,8 @@ class _Turn:
             ],
             batch_size=500,
         )
+        # After what they stand in for: the scheduler hears words in the order of their ids.
+        Decision.objects.bulk_create(self.covers, batch_size=500)
 
     def _stand(self, rows: Sequence[WaitingPod], answers: Sequence[Answer]) -> bool:
         """Have the word stand for the gang's later members too; whether that is news."""
@@ -428,46 +453,6 @@ _END_OF: Final = {
     Verdict.APPROVE: WaitingPod.State.ALLOWED,
     Verdict.DENY: WaitingPod.State.REJECTED,
 }
-#: Columns that a word changes.
-DECIDED_COLUMNS: Final = (
-    "state",
-    "approvals",
-    "decision_verdict",
-    "decision_user",
-    "decision_at",
-    "decision_comment",
-    "decision_applied_at",
-    "commit_seq",
-)
-
-
-def approve(row: WaitingPod, username: str, at: float, comment: str, gang: bool) -> None:
-    """Add one person's approval to a row, in memory; with the last that is needed it is sent."""
-    said = {"user": username, "at": at, "comment": comment, "gang": gang}
-    row.approvals = [*row.approvals, said]
-    if len(row.approvals) >= row.approvers_needed:
-        _set_decision(row, Verdict.APPROVE, username, at, comment)
-
-
-def deny(row: WaitingPod, username: str, at: float, comment: str) -> None:
-    """Set a row to denied, in memory."""
-    _set_decision(row, Verdict.DENY, username, at, comment)
-
-
-def reopen(row: WaitingPod) -> None:
-    """An approval is gone: the row is undecided unless the others are enough."""
-    if len(row.approvals) >= row.approvers_needed:
-        return
-    row.state = WaitingPod.State.WAITING
-    row.decision_verdict = row.decision_user = row.decision_comment = ""
-    row.decision_at = row.decision_applied_at = None
-
-
-def _set_decision(row: WaitingPod, word: Verdict, username: str, at: float, comment: str) -> None:
-    row.state = WaitingPod.State.SENT
-    row.decision_verdict, row.decision_user = word.value, username
-    row.decision_at, row.decision_comment = at, comment
-    row.decision_applied_at = None
 
 
 def _announce(run_id: int, frame: frames.Frame, publisher: Publisher | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from django.utils import timezone
 
 from dashboard.models import WaitingPod
+from dashboard.permits_models import Decision
 from scheduler_core.records import Verdict
 
 GIVEN: Final = {Verdict.APPROVE: "approved", Verdict.DENY: "denied"}
@@ -42,7 +44,7 @@ def already(verdict: str, by: str, at: float | None, row: WaitingPod) -> str:
     decided the pod, everyone whose approval counted is named."""
     names = [given["user"] for given in row.approvals]
     if verdict == Verdict.APPROVE == row.decision_verdict and by == row.decision_user and names:
-        by = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        by = _listed(names)
     end = f"; it {_ENDED[WaitingPod.State(row.state)]}" if not row.is_open else ""
     return f"Already {GIVEN[Verdict(verdict)]} by {by} at {moment(at)}{end}."
 
@@ -52,3 +54,16 @@ def recorded(row: WaitingPod) -> str:
     missing = row.approvers_needed - len(row.approvals)
     people = "one more person has" if missing == 1 else f"{missing} more people have"
     return f"Approved, {len(row.approvals)} of {row.approvers_needed}; {people} to approve."
+
+
+def taken_back(covers: Sequence[Decision]) -> str:
+    """``covers``: approvals of the whole gang that count in its stead."""
+    if not covers:
+        return "Your approval is taken back; the scheduler applies it."
+    names = _listed([word.username for word in covers])
+    return f"Your approval is taken back; that of the whole gang by {names} covers the pod."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

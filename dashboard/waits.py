@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dashboard import permits, rests
+from dashboard import permits_rows, rests
 from dashboard.columns import text
 from dashboard.models import AuditEntry, CycleMatrix, SchedulerRun, WaitingPod
-from dashboard.permits_gangs import Gang, basis
+from dashboard.permits_gangs import Gang
 from dashboard.permits_models import Decision, GangApproval
-from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.told import DecisionApplied
 from dashboard.waits_columns import fill_waiting
 from dashboard.webhooks import outbox
@@ -46,7 +45,7 @@ class WaitingWriter:
         if not row.is_open:
             self._begin_again(row)
         if row.approvers_needed > needed and row.decision_verdict == Verdict.APPROVE:
-            permits.reopen(row)
+            permits_rows.reopen(row)
         row.save()
         self.changed.add(row.pk)
         if begins:
@@ -61,15 +60,17 @@ class WaitingWriter:
         if decision is None:
             return
         row = decision.waiting_pod
-        decision.applied, decision.applied_at = told.applied, told.at
+        before, decision.applied, decision.applied_at = decision.applied, told.applied, told.at
         decision.message = text(told.message)
         decision.save(update_fields=["applied", "applied_at", "message"])
-        if decision.verdict == Verdict.REVOKE and not told.applied and row.is_open:
-            _recount(row)
+        if row.is_open and (not told.applied or before is False):
+            # A word that does not count: nobody may go on seeing the pod as decided by it. Under
+            # other terms the next scheduler may count it after all.
+            permits_rows.recount(row)
         if row.decision_at == decision.at and row.decision_user == decision.username:
             row.decision_applied_at = told.at
         row.commit_seq = self._run.commit_seq
-        row.save(update_fields=permits.DECIDED_COLUMNS)
+        row.save(update_fields=permits_rows.DECIDED_COLUMNS)
         self.changed.add(row.pk)
         _settle_audit(decision.audit_id)
 
@@ -161,28 +162,13 @@ class WaitingWriter:
 
     def _cover(self, row: WaitingPod) -> None:
         """Approvals of the whole gang count for a member that begins to wait later."""
-        covered, standing = False, self._standing_of(row)
-        said = Decision.objects.filter(waiting_pod=row, verdict=Verdict.REVOKE.value)
-        taken_back = set(said.values_list("username", flat=True)) if standing else set()
-        for approval in standing:
-            if row.state != WaitingPod.State.WAITING or not _counts(approval, row):
-                continue
-            if approval.username in taken_back:
-                continue  # of this member alone; it stands for others
-            at = max(approval.at, row.since)
-            permits.approve(row, approval.username, at, approval.comment, True)
-            Decision.objects.create(
-                run=self._run,
-                waiting_pod=row,
-                verdict=Decision.Verdict.APPROVE,
-                username=approval.username,
-                at=at,
-                comment=approval.comment,
-                gang=True,
-            )
-            covered = True
-        if covered:
-            row.save(update_fields=permits.DECIDED_COLUMNS)
+        standing = self._standing_of(row)
+        if not standing:
+            return
+        said = permits_rows.cover(row, standing, permits_rows.taken_back_of(row))
+        if said:
+            Decision.objects.bulk_create(said)
+            row.save(update_fields=permits_rows.DECIDED_COLUMNS)
 
     def _end_standing(self, row: WaitingPod) -> None:
         """A gang that was let go, or given up, needs its approvals no more; nor does one of which
@@ -205,33 +191,6 @@ class WaitingWriter:
             standing = Gang(self._run.pk, *row.gang).standing().select_related("user")
             found = self._standing[row.gang] = list(standing)
         return found
-
-
-def _counts(approval: GangApproval, row: WaitingPod) -> bool:
-    """Whether the person may still decide, also on this member, and has not done so; and whether
-    it waits under terms that the person has seen."""
-    if approval.user is None or not approval.user.is_active or basis(row) not in approval.bases:
-        return False
-    if any(item["user"] == approval.username for item in row.approvals):
-        return False
-    return not asks_for_own(row, approval.username) and not Actor(approval.user).refusal(row)
-
-
-def _recount(row: WaitingPod) -> None:
-    """The scheduler did not take an approval back: what counts is what was said but for that."""
-    row.approvals = []
-    row.state = WaitingPod.State.WAITING
-    row.decision_verdict = row.decision_user = row.decision_comment = ""
-    row.decision_at = row.decision_applied_at = None
-    words = Decision.objects.filter(waiting_pod=row).order_by("pk")
-    for said in words.exclude(verdict=Verdict.REVOKE.value, applied=False):
-        if said.verdict == Verdict.APPROVE:
-            permits.approve(row, said.username, said.at, said.comment, said.gang)
-        elif said.verdict == Verdict.REVOKE:
-            row.approvals = [a for a in row.approvals if a["user"] != said.username]
-            permits.reopen(row)
-        else:
-            permits.deny(row, said.username, said.at, said.comment)
 
 
 def _came_true(decision: Decision, row: WaitingPod) -> bool:

@@ -18,6 +18,7 @@ _ONE: Final = ApprovalTerms()
 OUT_OF_TIME: Final = "denied: nobody decided in time"
 AT_DEADLINE: Final = "nobody decided in time, which approves it here"
 EARLIER_WAIT: Final = "it was said of an earlier wait of this pod, which has ended"
+TOO_LATE: Final = "given after the deadline"
 LET_GO_BEFORE: Final = "the pod was let go before that; it is on its way to its node"
 
 
@@ -54,8 +55,8 @@ class Approvals:
             return False, EARLIER_WAIT
         if waiting.status is not None:
             return _after_the_end(parked, decision)
-        if decision.at is not None and decision.at >= waiting.deadline:
-            return False, "given after the deadline"
+        if decision.at is not None and decision.at >= self._end_by_time(parked):
+            return False, TOO_LATE
         if decision.verdict is not Verdict.APPROVE and parked.uid in self._let_go_before:
             return False, LET_GO_BEFORE
         if decision.verdict is Verdict.DENY:
@@ -65,6 +66,12 @@ class Approvals:
         if decision.verdict is Verdict.REVOKE:
             return self._revoke(parked, decision.user)
         return self._approve(parked, decision.user)
+
+    def _end_by_time(self, parked: Parked) -> float:
+        """Its deadline. An approved member has none of its own: it waits until time ends the wait
+        of its gang, also where no worker was there to end it."""
+        own = parked.waiting.deadline
+        return own if own != float("inf") else self._gangs.end_by_time(parked.gang)
 
     # -- approve ---------------------------------------------------------------------------------
 

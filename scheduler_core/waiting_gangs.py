@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scheduler_core.plugins.helpers.gangs import GangId
-from scheduler_core.waiting_record import Parked
+from scheduler_core.waiting_record import MANUAL_APPROVAL, Parked
 
 __all__ = ["WaitingGangs"]
 
@@ -62,6 +62,22 @@ class WaitingGangs:
         """Who waits, in the order in which they began to."""
         gang = self._find(key)
         return list(gang.members.values()) if gang is not None else []
+
+    def end_by_time(self, key: GangId | None) -> float:
+        """When time ends the wait of all, as things stand: with the first member that is turned
+        down then; where time approves each that is undecided, with the last. Infinity: never."""
+        turned_down, approved = float("inf"), float("-inf")
+        for member in self.members(key):
+            first = member.waiting.next_wait
+            if first is None:
+                continue
+            if first.plugin == MANUAL_APPROVAL and member.is_approved_by_time:
+                approved = max(approved, first.deadline)
+            else:
+                turned_down = min(turned_down, first.deadline)
+        if turned_down == float("inf") and approved != float("-inf"):
+            return approved
+        return turned_down
 
     def min_member(self, key: GangId) -> int:
         """What the gang needed when its last member began to wait, or was last told."""

@@ -17,6 +17,7 @@ from scheduler_core.records import (
     NodeUse,
     PendingPlugin,
     Rest,
+    Verdict,
     WaitingPodRecord,
     WaitOutcome,
 )
@@ -60,6 +61,12 @@ class Parked:
     def asks(self) -> bool:
         """A person still has to be heard, or the rest of the gang has."""
         return MANUAL_APPROVAL in self.waiting.pending_plugins
+
+    @property
+    def is_approved_by_time(self) -> bool:
+        """Its terms let it go where nobody has decided by its deadline."""
+        terms = self.waiting.terms
+        return terms is not None and terms.at_deadline is Verdict.APPROVE
 
 
 def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:

@@ -25,7 +25,6 @@ from scheduler_core.records import (
     Outcome,
     PermitDecision,
     Rest,
-    Verdict,
     WaitingPodRecord,
     WaitOutcome,
 )
@@ -357,7 +356,7 @@ class WaitingRoom:
         if first.deadline > self._heard:
             self._unheard.append(parked.uid)
             return False
-        if waiting.terms is not None and waiting.terms.at_deadline is Verdict.APPROVE:
+        if parked.is_approved_by_time:
             self._approvals.waive(parked, AT_DEADLINE)
             self._approvals.review(parked)
             return True

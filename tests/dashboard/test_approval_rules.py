@@ -379,6 +379,105 @@ def test_what_is_taken_back_of_one_member_does_not_come_back(
     assert say(operator, "approve", row).code == "accepted"
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["of one member", "of the whole gang"])
+def test_what_is_taken_back_is_covered_at_once_by_anothers_approval_of_the_gang(
+    run: SchedulerRun, operator: User, second_operator: User, whole: bool
+) -> None:
+    """With the taking back, not when a worker comes to tell of it: its time may be over by then."""
+    row = waiting(run, "a", pod_group=GANG)
+    assert say(operator, "approve", row).code == "accepted"
+    assert [answer.code for answer in say_of_gang(second_operator, "approve", run)] == ["already"]
+    if whole:
+        say_of_gang(operator, "approve", run)
+        (answer,) = say_of_gang(operator, "revoke", run)
+        row.refresh_from_db()
+    else:
+        answer = say(operator, "revoke", row)
+    assert (answer.state, answer.approved_by) == ("sent", ("otto",))
+    text = "Your approval is taken back; that of the whole gang by otto covers the pod."
+    assert answer.message == text
+    assert (row.state, row.decision_user) == ("sent", "otto")
+    # The scheduler hears the words in the order of their ids.
+    words = Decision.objects.filter(waiting_pod=row).order_by("pk")
+    assert list(words.values_list("username", "verdict")) == [
+        ("olga", "approve"),
+        ("olga", "revoke"),
+        ("otto", "approve"),
+    ]
+    said_at = GangApproval.objects.get(username="otto").at
+    assert [word.at for word in words][2] == max(said_at, row.since)
+
+
+def test_two_standing_approvals_stand_in_as_far_as_they_are_needed(
+    run: SchedulerRun, operator: User, second_operator: User, viewer: User
+) -> None:
+    viewer.user_permissions.add(Permission.objects.get(codename="decide_waitingpod"))
+    third = User.objects.get(pk=viewer.pk)
+    row = waiting(run, "a", pod_group=GANG, terms=TWO)
+    say(operator, "approve", row)
+    say(third, "approve", row)
+    say_of_gang(second_operator, "approve", run)
+    say(operator, "revoke", row)
+    assert [item["user"] for item in row.approvals] == [third.username, "otto"]
+    answer = say(third, "revoke", row)
+    assert (answer.state, answer.approved_by) == ("waiting", ("otto",))
+    assert answer.message == "Your approval is taken back; the scheduler applies it."
+
+
+@pytest.mark.parametrize(
+    ("refused", "state", "approved_by"),
+    [
+        pytest.param("olga approve", "waiting", [], id="an approval"),
+        pytest.param("otto deny", "sent", ["olga"], id="a denial"),
+        pytest.param("olga revoke", "sent", ["olga"], id="one that is taken back"),
+    ],
+)
+def test_a_word_that_the_scheduler_refuses_counts_no_more(
+    run: SchedulerRun,
+    operator: User,
+    second_operator: User,
+    refused: str,
+    state: str,
+    approved_by: list[str],
+) -> None:
+    """By terms that are new, or because it came too late. Its pod is not shown as decided by it,
+    and time goes on for its gang."""
+    row = waiting(run, "a", pod_group=GANG)
+    say(operator, "approve", row)
+    if not refused.endswith("approve"):
+        first = Decision.objects.get()
+        told(run, answered(first, row, applied=True))
+        name, verdict = refused.split()
+        row.refresh_from_db()
+        assert say(operator if name == "olga" else second_operator, verdict, row).ok
+    told(run, answered(Decision.objects.order_by("pk").last(), row, applied=False))
+    row.refresh_from_db()
+    assert (row.state, [item["user"] for item in row.approvals]) == (state, approved_by)
+    assert (row.decision_user, row.decision_verdict) == (
+        ("olga", "approve") if approved_by else ("", "")
+    )
+    assert (row.decision_applied_at is not None) == bool(approved_by)
+
+
+def test_a_word_that_was_refused_may_count_under_other_terms(
+    run: SchedulerRun, operator: User
+) -> None:
+    row = waiting(run, "a", pod_group=GANG)
+    say(operator, "approve", row)
+    word = Decision.objects.get()
+    told(run, answered(word, row, applied=False))
+    told(run, answered(word, row, applied=True))
+    row.refresh_from_db()
+    assert (row.state, row.decision_user, len(row.approvals)) == ("sent", "olga", 1)
+
+
+def answered(word: Decision | None, row: WaitingPod, *, applied: bool) -> DecisionApplied:
+    """What the scheduler makes of a word."""
+    assert word is not None
+    decision = PermitDecision(word.pk, row.uid, Verdict(word.verdict), word.username)
+    return DecisionApplied(decision, applied, "because", 5.0)
+
+
 def test_a_later_member_of_the_approver_is_not_covered(run: SchedulerRun, operator: User) -> None:
     terms = ApprovalTerms(requester_may_approve=False)
     waiting(run, "a", pod_group=GANG, terms=terms)

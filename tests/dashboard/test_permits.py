@@ -17,7 +17,7 @@ from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.permits_models import Decision
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, DecisionApplied, Told
-from scheduler_core.records import PermitDecision, Verdict
+from scheduler_core.records import ApprovalTerms, PermitDecision, Verdict
 from tests.dashboard.factory import FakePublisher, make_run, resolved, wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -193,23 +193,40 @@ def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
 
 
 @pytest.mark.parametrize("word", ["deny", "revoke"])
-def test_an_approved_member_has_until_its_gang_is_turned_down(
-    run: SchedulerRun, operator: User, word: str
+@pytest.mark.parametrize(
+    ("others", "is_late"),
+    [
+        pytest.param({"deny": -1}, True, id="the undecided one is turned down"),
+        pytest.param({"deny": -1, "approve": 60}, True, id="one of two is turned down"),
+        pytest.param({"deny": 60, "approve": -1}, False, id="only the other is approved by time"),
+        pytest.param({"approve": -1}, True, id="the undecided one is approved by time"),
+        pytest.param({"approve": 60}, False, id="it has time left"),
+    ],
+)
+def test_an_approved_member_has_until_time_ends_the_wait_of_its_gang(
+    run: SchedulerRun, operator: User, word: str, others: dict[str, float], is_late: bool
 ) -> None:
-    at = time.time()
-    approved = waiting(run, "a", pod_group="default/g", gang_uid="u", deadline=at + 60)
-    undecided = waiting(run, "b", pod_group="default/g", gang_uid="u", deadline=at + 60)
+    at, gang = time.time(), {"pod_group": "default/g", "gang_uid": "u"}
+    approved = waiting(run, "a", **gang, deadline=at + 60)
+    undecided = [
+        waiting(run, f"b{end}", **gang, deadline=at + 60,
+                terms=ApprovalTerms(at_deadline=Verdict(end)))
+        for end in others
+    ]  # fmt: skip
     assert permits.decide(operator, "approve", Target.rows(run.pk, [approved.pk]))[0].ok
     text = "approved; it counts when the whole gang is approved"
     told(run, DecisionApplied(said_of(approved), True, text, at))
-    WaitingPod.objects.filter(run=run).update(deadline=at - 1)
+    WaitingPod.objects.filter(pk=approved.pk).update(deadline=at - 1)
+    for row, left in zip(undecided, others.values(), strict=True):
+        WaitingPod.objects.filter(pk=row.pk).update(deadline=at + left)
 
     (found,) = permits.decide(operator, word, Target.rows(run.pk, [approved.pk]))
 
-    assert (found.ok, found.code) == (False, "too_late")
-    assert found.message.startswith("Too late: its time ran out at ")
-    undecided.refresh_from_db()
-    assert undecided.state == "waiting"
+    assert (found.ok, found.code) == ((False, "too_late") if is_late else (True, "accepted"))
+    assert found.message.startswith("Too late: its time ran out at ") is is_late
+    for row in undecided:
+        row.refresh_from_db()
+        assert row.state == "waiting"
 
 
 def test_the_deadline_is_the_schedulers_clock(run: SchedulerRun, operator: User) -> None:

@@ -240,6 +240,21 @@ class TestGangs:
         say(h, Verdict.APPROVE, name="b")
         assert bound(h) == ["a", "b"]
 
+    @pytest.mark.parametrize("word", [Verdict.DENY, Verdict.REVOKE])
+    @pytest.mark.parametrize("end", ["Deny", "Approve"])
+    def test_a_word_on_it_that_comes_when_time_has_ended_the_gangs_wait_is_too_late(
+        self, word: Verdict, end: str
+    ) -> None:
+        """Whoever lived by then: a worker that was away goes by when it was said."""
+        h = harness(member("a"), member("b"), gang=2, timeoutSeconds=100, atDeadline=end)
+        began = h.clock.now()
+        say(h, Verdict.APPROVE, name="a")
+        h.clock.advance(102.0)
+        assert say(h, word, name="a", at=began + 100.0) == (False, "given after the deadline")
+        assert bound(h) == ([] if end == "Deny" else ["a", "b"])
+        ends = WaitOutcome.TIMED_OUT if end == "Deny" else WaitOutcome.ALLOWED
+        assert {last(h, name).outcome for name in "ab"} == {ends}
+
     def test_a_member_that_is_approved_shows_the_deadline_that_counts_now(self) -> None:
         h = harness(member("a"), gang=2, timeoutSeconds=10)
         h.create("Pod", member("b").req(cpu="20"))  # the sibling that Coscheduling waits for
