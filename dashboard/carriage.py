@@ -71,6 +71,7 @@ class Carriage:
             executor=KeyedThreadPool(around.host.threads),
             observers=_observers(around),
             permit_inbox=self._inbox,
+            ledger=around.recorder,
             metrics=around.carried.metrics,
             tie_breaker=around.tie_breaker,
             options=SchedulerOptions(first_sequence=first_sequence, seed=around.seed),

@@ -114,6 +114,9 @@ class Recorder(Observer):
         self._listing: QueueListing | None = None
         self._usage: ClusterUsage | None = None
         self._in_flight = 0
+        #: Rows that were told, and that are committed; and who waits for how many of them.
+        self._told = self._kept = 0
+        self._when_kept: deque[tuple[int, Callable[[], None]]] = deque()
         self._writing = False
         self._ordinary = MatrixShelf(matrix_bytes // 2)
         self._wanted = MatrixShelf(matrix_bytes // 2)
@@ -214,6 +217,17 @@ class Recorder(Observer):
             finally:
                 self._flushing -= 1
 
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """``Ledger``: call ``then``, on the recorder's thread, once all that was told so far is
+        committed; at once where it is. Never, where the lease is lost before."""
+        with self._changed:
+            if self._fenced:
+                return
+            if self._kept < self._told:
+                self._when_kept.append((self._told, then))
+                return
+        then()
+
     def close(self, timeout: float = 10.0) -> bool:
         """Write what is queued and stop. False: rows were left behind. May be called twice."""
         with self._changed:
@@ -239,6 +253,7 @@ class Recorder(Observer):
             if isinstance(record, CycleRecord) and record.matrix is not None:
                 self._keep(told, record, record.matrix)
             self._queue.append(told)
+            self._told += 1
             if len(self._queue) == 1:
                 self._changed.notify_all()
 
@@ -420,9 +435,15 @@ class Recorder(Observer):
             publish(self._publisher, committed, batch)
 
     def _written(self) -> None:
+        due = []
         with self._changed:
+            self._kept += self._in_flight
             self._in_flight, self._writing = 0, False
+            while self._when_kept and self._when_kept[0][0] <= self._kept:
+                due.append(self._when_kept.popleft()[1])
             self._changed.notify_all()
+        for then in due:
+            then()
 
     def _fence(self, error: FencedError) -> None:
         logger.warning("run %s: %s; nothing is written any more", self._run_id, error)
@@ -440,6 +461,7 @@ class Recorder(Observer):
         with self._changed:
             self._fenced = True
             self._queue.clear()
+            self._when_kept.clear()
             self._ordinary.clear()
             self._wanted.clear()
             self._dropped_rows, self._refused_untold = [], 0

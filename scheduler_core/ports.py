@@ -1,8 +1,9 @@
 """Every boundary of the core in one file: what it needs from outside, and what it tells.
 
-Adapters: ``Cluster`` - scheduler_core.cluster (sandbox, kube); ``Observer`` and ``PermitInbox`` -
-the Django app, and lists in tests; ``Clock`` and ``Executor`` - real ones in scheduler_core.clock
-and scheduler_core.executor, virtual and inline ones for tests and fast replays.
+Adapters: ``Cluster`` - scheduler_core.cluster (sandbox, kube); ``Observer``, ``Ledger`` and
+``PermitInbox`` - the Django app, and lists in tests; ``Clock`` and ``Executor`` - real ones in
+scheduler_core.clock and scheduler_core.executor, virtual and inline ones for tests and fast
+replays.
 """
 
 from __future__ import annotations
@@ -272,6 +273,14 @@ class PermitInbox(Protocol):
         """Up to which time of day everything that was decided has been handed out, or will be with
         the next ``poll``. An inbox that cannot tell at once finds out, and wakes the scheduler; one
         that is handed decisions directly answers ``now``. Must not block."""
+
+
+class Ledger(Protocol):
+    """Keeps what observers are told, for the next scheduler of the run."""
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """Call ``then`` once everything that was told before is kept for good: at once, or later on
+        any thread. It must be quick. Never where it will not be kept."""
 
 
 class Clock(Protocol):

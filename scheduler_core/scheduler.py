@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
 from scheduler_core.api import NATIVE_POD_GROUP, Pod
@@ -31,11 +31,12 @@ from scheduler_core.extender import Extenders
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
-from scheduler_core.framework.status import Status, unschedulable
+from scheduler_core.framework.status import Status, error, unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.gang_deadlock import GangDeadlocks
 from scheduler_core.held_bindings import Backoff, HeldBindings
 from scheduler_core.inbox import Inbox
+from scheduler_core.kept_first import Kept, KeptFirst
 from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
@@ -48,6 +49,7 @@ from scheduler_core.ports import (
     Clock,
     Cluster,
     Executor,
+    Ledger,
     Observer,
     PermitInbox,
     PodCondition,
@@ -98,8 +100,9 @@ class Question:
     answer: Future[Any]
 
 
-Message = WatchEvent | BindingDone | BackgroundDone | Question
+Message = WatchEvent | BindingDone | Kept | BackgroundDone | Question
 
+NOT_BEGUN: Final = "the scheduler stopped before the binding began; the next one goes on"
 GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
 GONE_UNBOUND = (
     WaitOutcome.REMOVED,
@@ -137,6 +140,7 @@ class Scheduler:
         cluster: the API to watch and to write to.
         observers: who is told; see ``ports.Observer``.
         permit_inbox: where people's decisions come from.
+        ledger: keeps what observers are told; default: nobody does.
         metrics: counts what is done; default: nobody counts.
         tie_breaker: which of several best nodes is taken; default: random.
         executor: where binding cycles run; default: inline.
@@ -155,6 +159,7 @@ class Scheduler:
         executor: Executor | None = None,
         observers: Iterable[Observer] = (),
         permit_inbox: PermitInbox | None = None,
+        ledger: Ledger | None = None,
         metrics: SchedulerMetrics | None = None,
         tie_breaker: TieBreaker | None = None,
         options: SchedulerOptions | None = None,
@@ -231,6 +236,8 @@ class Scheduler:
             reuse=self._options.reuse,
         )
         self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds, self._extenders)
+        self._kept_first = KeptFirst(ledger, self._binding.start, self._inbox.put)
+        self._is_taking_up = False
         self.waiting_room = WaitingRoom(
             self.waiting_pods,
             self.informers,
@@ -338,11 +345,14 @@ class Scheduler:
             subscription.stop()
         self._subscriptions.clear()
         self._services.is_stopping = True
+        unbound = self._kept_first.give_up()
         self._executor.shutdown(wait=True)
         self._binding.wait()
         self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
+        for cycle in (*unbound, *self._kept_first.give_up()):
+            self._binding_over(cycle, error(NOT_BEGUN))
         for cycle, status in self._held.give_up():
             self._binding_over(cycle, status)  # nothing of it is written to a cluster that is away
 
@@ -442,6 +452,7 @@ class Scheduler:
         if self._is_synced():
             worked |= self._restore_one() or (not self._paused and self._schedule_next())
         worked |= self.waiting_room.settle()
+        self._kept_first.ask()
         self._listing.tell_if_due(self.depths)
         if self._metrics is not None:
             self._metrics.look(self.queue, self.cache, len(self.waiting_pods), self._paused)
@@ -452,6 +463,9 @@ class Scheduler:
         """Take one message into the state."""
         if isinstance(message, BindingDone):
             self._finish_binding(message)
+            return
+        if isinstance(message, Kept):
+            self._kept_first.kept(message)
             return
         if isinstance(message, BackgroundDone):
             self._background -= 1
@@ -560,7 +574,9 @@ class Scheduler:
                 continue
             self.queue.delete(pod)
             info = QueuedPodInfo(pod, timestamp=record.since, attempts=1)
+            self._is_taking_up = True
             cycle = self._schedule(info, record)
+            self._is_taking_up = False
             self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
             return True
         return False
@@ -658,7 +674,9 @@ class Scheduler:
         self.queue.done(cycle.pod.uid)
         if self._metrics is not None:
             self._metrics.binding_began()
-        self._binding.start(cycle)
+        waiting = cycle.waiting
+        asked = waiting is not None and MANUAL_APPROVAL in waiting.asked_plugins
+        self._kept_first.start(cycle, was_asked=asked or self._is_taking_up)
 
     def _reject_waiting(self, cycle: PodCycle, status: Status) -> None:
         self._scheduling.undo(cycle, status)

@@ -17,7 +17,7 @@ from scheduler_core.config import configuration_from
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.plugins.registry import in_tree_registry
-from scheduler_core.ports import Executor
+from scheduler_core.ports import Executor, Ledger
 from scheduler_core.records import CycleRecord, PermitDecision, Rest, WaitingPodRecord
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.testing.invariants import validate
@@ -71,6 +71,7 @@ class Harness:
         metrics: SchedulerMetrics | None = None,
         waiting: Iterable[WaitingPodRecord] = (),
         resting: Iterable[Rest] = (),
+        ledger: Ledger | None = None,
     ) -> None:
         self.clock = clock or VirtualClock(1_000_000.0)
         self.cluster = cluster or SandboxCluster(self.clock)
@@ -92,6 +93,7 @@ class Harness:
             executor=executor,
             observers=[self.observer],
             permit_inbox=self.decisions,
+            ledger=ledger,
             metrics=metrics,
             tie_breaker=tie_breaker or SmallestName(),
             options=options or SchedulerOptions(listing_interval=0.0),

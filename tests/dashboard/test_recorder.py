@@ -535,7 +535,10 @@ def test_the_audit_row_learns_what_came_of_a_decision(
     entry.refresh_from_db()
     assert (entry.outcome, entry.message) == (outcome, "because")
     row.refresh_from_db()
-    assert row.decision_applied_at == NOW
+    shown = (row.state, row.decision_user, row.decision_applied_at)
+    assert shown == (("sent", "olga", NOW) if applied else ("waiting", "", None))
+    said.refresh_from_db()
+    assert (said.applied, said.applied_at) == (applied, NOW)
 
 
 # --- leases, failures, ends -------------------------------------------------------------------
@@ -706,6 +709,46 @@ def test_it_gives_up_at_the_end_and_says_how_much_is_lost(
     assert not recorder.flush(timeout=0.1)
     assert not recorder.close(timeout=0.2)
     assert "1 rows could not be recorded" in caplog.text
+
+
+def test_who_waits_for_what_was_told_hears_when_it_is_committed(
+    run: SchedulerRun, make_recorder: Make
+) -> None:
+    recorder = make_recorder(run, start=False)
+    heard: list[tuple[str, int]] = []
+
+    def hear(name: str) -> Callable[[], None]:
+        return lambda: heard.append((name, SchedulingCycle.objects.filter(run=run).count()))
+
+    recorder.when_kept(hear("nothing was told"))
+    recorder.cycle_finished(cycle(1))
+    recorder.when_kept(hear("one"))
+    assert heard == [("nothing was told", 0)]
+    flaky(recorder, run).before = [OperationalError("database is locked")]
+    recorder.start()
+    assert recorder.flush()
+    assert recorder.close()
+    assert heard == [("nothing was told", 0), ("one", 1)]
+    recorder.when_kept(hear("all is written"))
+    assert heard[2:] == [("all is written", 1)]
+
+
+def test_who_waits_for_what_is_never_committed_hears_nothing(
+    run: SchedulerRun, make_recorder: Make
+) -> None:
+    """Another worker has the lease: what is bound now would be unknown to it."""
+    name, heard = leases.run_lease(run.pk), []
+    leases.acquire(name, "a", "loop", 4.0, now=100.0)
+    fence = Fence(name, "a", 1)
+    leases.acquire(name, "b", "loop", 4.0, now=200.0)
+    recorder = make_recorder(run, start=False, fence=fence)
+    recorder.cycle_finished(cycle(1))
+    recorder.when_kept(lambda: heard.append("before"))
+    recorder.start()
+    assert not recorder.flush()
+    recorder.when_kept(lambda: heard.append("after"))
+    assert not recorder.close()
+    assert heard == []
 
 
 def test_close_drains(run: SchedulerRun, make_recorder: Make) -> None:

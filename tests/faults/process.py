@@ -154,6 +154,8 @@ class InlineRecorder(Observer):
         self._pending: Batch | None = None
         self._name = f"r{around.rng.getrandbits(48):x}"
         self._batches = 0
+        self._told = self._kept = 0
+        self._when_kept: list[tuple[int, Callable[[], None]]] = []
         self.fenced = False
 
     def cycle_finished(self, record: CycleRecord) -> None:
@@ -176,6 +178,15 @@ class InlineRecorder(Observer):
 
     def _tell(self, record: Record) -> None:
         self._queue.append(Told(record, int(self._around.clock.now())))
+        self._told += 1
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        self._when_kept.append((self._told, then))
+        self._tell_kept()
+
+    def _tell_kept(self) -> None:
+        while self._when_kept and self._when_kept[0][0] <= self._kept:
+            self._when_kept.pop(0)[1]()
 
     @property
     def queued(self) -> int:
@@ -199,7 +210,9 @@ class InlineRecorder(Observer):
         except (OperationalError, InterfaceError):
             connection.close()
             return False
+        self._kept += len(self._pending.told)
         self._pending = None
+        self._tell_kept()
         return not self._queue
 
     def _next(self, most: int) -> Batch:
