@@ -193,7 +193,8 @@ RULES: Rules = {
         "DynamicResources": [f"{PLUGINS}/test_dynamic_resources.py::test_hints"],
         "NodeDeclaredFeatures": [f"{PLUGINS}/test_node_declared_features.py::test_hints"],
         "Extender": [
-            "core/extender/test_rules.py::test_any_event_may_help_a_pod_that_an_extender_rejected"
+            "core/extender/test_filter_rules.py"
+            "::test_any_event_may_help_a_pod_that_an_extender_rejected"
         ],
     },
     "4.6 activation and nominator": {
@@ -326,7 +327,9 @@ RULES: Rules = {
         "preempted meanwhile": [
             f"{PREEMPTION}::test_a_pod_in_pre_bind_is_cancelled_instead_of_deleted"
         ],
-        "an extender binds": ["core/extender/test_rules.py::test_bind_replaces_the_bind_plugins"],
+        "an extender binds": [
+            "core/extender/test_bind_rules.py::test_bind_replaces_the_bind_plugins"
+        ],
         "Bind plugins until one does not Skip": [
             f"{BINDING}::test_bind_plugins_are_asked_until_one_does_not_skip"
         ],
