@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from scheduler_core.algorithm import ScheduleResult, SchedulingAlgorithm, SmallestName, TieBreaker
 from scheduler_core.api import Pod
@@ -33,6 +33,7 @@ from scheduler_core.observing_services import services_that_write_nothing
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
 from scheduler_core.profile import Profiles
+from scheduler_core.questions import Question
 from scheduler_core.read_only import ReadOnlyCluster
 from scheduler_core.records import PodRef
 
@@ -53,12 +54,6 @@ class OpenObservation:
     pod: PodRef
     scheduler: str
     seen_at: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Question:
-    work: Callable[[], Any]
-    answer: Future[Any]
 
 
 class ObservingScheduler:
@@ -94,7 +89,7 @@ class ObservingScheduler:
     ) -> None:
         self._clock = clock or RealClock()
         self._cluster = ReadOnlyCluster(cluster)
-        self._inbox: Inbox[WatchEvent | _Question] = Inbox()
+        self._inbox: Inbox[WatchEvent | Question] = Inbox()
         self._teller = Teller(ObserverSet(observers), self._clock, self._profile_of, first_sequence)
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
@@ -171,7 +166,7 @@ class ObservingScheduler:
     def ask(self, work: Callable[[], R]) -> Future[R]:
         """From any thread: run ``work`` on the observer's thread. It must be quick."""
         answer: Future[R] = Future()
-        self._inbox.put(_Question(work, answer))
+        self._inbox.put(Question(work, answer))
         return answer
 
     def record_advice(self, cycle: PodCycle) -> None:
@@ -227,10 +222,10 @@ class ObservingScheduler:
             self._begin()
         return self._look_at_one() or worked
 
-    def handle(self, message: WatchEvent | _Question) -> None:
+    def handle(self, message: WatchEvent | Question) -> None:
         """Take one message into the state."""
-        if isinstance(message, _Question):
-            _answer(message)
+        if isinstance(message, Question):
+            message.settle()
         elif message.type == "SYNCED":
             self._synced.add(message.kind)
         elif message.kind == "Pod":
@@ -358,14 +353,3 @@ def _who(event: WatchEvent) -> tuple[str, str, str]:
     spec = spec if isinstance(spec, Mapping) else {}
     key = f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
     return key, str(meta.get("uid") or ""), str(spec.get("nodeName") or "")
-
-
-def _answer(question: _Question) -> None:
-    if not question.answer.set_running_or_notify_cancel():
-        return
-    try:
-        result = question.work()
-    except BaseException as exc:  # noqa: BLE001 - it belongs to whoever asked
-        question.answer.set_exception(exc)
-    else:
-        question.answer.set_result(result)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
-from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
 from scheduler_core.api import NATIVE_POD_GROUP, Pod
@@ -21,6 +20,7 @@ from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
 from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
 from scheduler_core.backend.snapshot import Snapshot
+from scheduler_core.background_work import BackgroundDone, BackgroundWork
 from scheduler_core.binding_cycle import BindingCycle, BindingDone
 from scheduler_core.clock import RealClock
 from scheduler_core.config import SchedulerConfiguration
@@ -57,6 +57,7 @@ from scheduler_core.ports import (
     WatchEvent,
 )
 from scheduler_core.profile import Profiles
+from scheduler_core.questions import Question
 from scheduler_core.records import (
     ApprovalTerms,
     Outcome,
@@ -81,23 +82,6 @@ MAX_MESSAGES_PER_TURN = 2_000
 MAX_IDLE = 0.5
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BackgroundDone:
-    """Work that was handed to the executor is done: what is to follow on the scheduler thread."""
-
-    then: Callable[[Any], None]
-    result: Any
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """Work that another thread wants done on the scheduler thread, and where its result goes."""
-
-    work: Callable[[], Any]
-    answer: Future[Any]
 
 
 Message = WatchEvent | BindingDone | Kept | BackgroundDone | Question
@@ -182,7 +166,7 @@ class Scheduler:
         self._is_restoring = False
         executor = executor or InlineExecutor()
         self._executor = executor
-        self._background = 0
+        self._background = BackgroundWork(executor, self._inbox.put, metrics)
         # State, all of it owned by the thread that calls run_once().
         self.cache = Cache()
         self.snapshot = Snapshot()
@@ -198,7 +182,7 @@ class Scheduler:
             clock=self._clock,
             activate=self._activate,
             emit_event=self._writer.emit_event,
-            background=self._run_in_background,
+            background=self._background.run,
             preemption_extenders=self._extenders.preemption,
             random=Random(self._options.seed),  # noqa: S311 - not for secrets
         )
@@ -468,14 +452,10 @@ class Scheduler:
             self._kept_first.kept(message)
             return
         if isinstance(message, BackgroundDone):
-            self._background -= 1
-            if self._metrics is not None:
-                failed = isinstance(message.result, Exception)
-                self._metrics.preemption_wrote(message.seconds, not failed)
-            message.then(message.result)
+            self._background.finish(message)
             return
         if isinstance(message, Question):
-            _answer(message)
+            message.settle()
             return
         if message.type == "SYNCED":
             self._synced.add(message.kind)
@@ -490,7 +470,7 @@ class Scheduler:
         depths = self.queue.depths()
         return (
             depths.active > 0
-            or self._background > 0
+            or self._background.under_way > 0
             or self.cache.assumed_count > len(self.waiting_pods) + len(self._held)
         )
 
@@ -652,19 +632,6 @@ class Scheduler:
         text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
         return WaitOutcome.BROKEN if record.let_go else WaitOutcome.REJECTED, text
 
-    def _run_in_background(
-        self, key: str, work: Callable[[], R], then: Callable[[R], None]
-    ) -> None:
-        """What preemption writes to the cluster."""
-
-        def timed() -> None:
-            started = perf_counter()
-            result = work()
-            self._inbox.put(BackgroundDone(then, result, perf_counter() - started))
-
-        self._background += 1
-        self._executor.submit(key, timed)
-
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())
 
@@ -743,17 +710,6 @@ class Scheduler:
     def _node_deleted(self, name: str) -> None:
         self._held.node_deleted(name)
         self.waiting_room.node_deleted(name)
-
-
-def _answer(question: Question) -> None:
-    if not question.answer.set_running_or_notify_cancel():
-        return
-    try:
-        result = question.work()
-    except BaseException as exc:  # noqa: BLE001 - it belongs to whoever asked
-        question.answer.set_exception(exc)
-    else:
-        question.answer.set_result(result)
 
 
 def _cannot_wait_again(
