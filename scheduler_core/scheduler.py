@@ -6,13 +6,13 @@ inbox, so that nothing in here needs a lock.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from scheduler_core.after_permit import AfterPermit
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
 from scheduler_core.api import NATIVE_POD_GROUP, Pod
 from scheduler_core.api_writer import ApiWriter
@@ -24,19 +24,19 @@ from scheduler_core.background_work import BackgroundDone, BackgroundWork
 from scheduler_core.binding_cycle import BindingCycle, BindingDone
 from scheduler_core.clock import RealClock
 from scheduler_core.config import SchedulerConfiguration
-from scheduler_core.cycle_record import binding_record, cycle_record
+from scheduler_core.cycle_record import cycle_record
 from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.executor import InlineExecutor
 from scheduler_core.extender import Extenders
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
-from scheduler_core.framework.status import Status, error, unschedulable
+from scheduler_core.framework.status import unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.gang_deadlock import GangDeadlocks
-from scheduler_core.held_bindings import Backoff, HeldBindings
+from scheduler_core.held_bindings import Backoff
 from scheduler_core.inbox import Inbox
-from scheduler_core.kept_first import Kept, KeptFirst
+from scheduler_core.kept_first import Kept
 from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
@@ -52,7 +52,6 @@ from scheduler_core.ports import (
     Ledger,
     Observer,
     PermitInbox,
-    PodCondition,
     Subscription,
     WatchEvent,
 )
@@ -72,9 +71,6 @@ from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.waiting_approvals import denial_text
 from scheduler_core.waiting_record import MANUAL_APPROVAL, bound_by_another
 from scheduler_core.waiting_restored import RestoredRests
-from scheduler_core.waiting_room import WaitingRoom
-
-log = logging.getLogger(__name__)
 
 #: Messages taken from the inbox before the next pod gets its turn.
 MAX_MESSAGES_PER_TURN = 2_000
@@ -82,11 +78,8 @@ MAX_MESSAGES_PER_TURN = 2_000
 MAX_IDLE = 0.5
 
 R = TypeVar("R")
-
-
 Message = WatchEvent | BindingDone | Kept | BackgroundDone | Question
 
-NOT_BEGUN: Final = "the scheduler stopped before the binding began; the next one goes on"
 GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
 GONE_UNBOUND = (
     WaitOutcome.REMOVED,
@@ -220,36 +213,27 @@ class Scheduler:
             reuse=self._options.reuse,
         )
         self._binding = BindingCycle(executor, self._inbox.put, services.pre_binds, self._extenders)
-        self._kept_first = KeptFirst(ledger, self._binding.start, self._inbox.put)
-        self._is_taking_up = False
-        self.waiting_room = WaitingRoom(
-            self.waiting_pods,
+        self._after_permit = AfterPermit(
+            parts,
+            self._binding,
             self.informers,
+            self.waiting_pods,
             self._observers,
-            self._clock,
-            is_assumed=self.cache.is_assumed_pod,
-            on_allowed=self._start_binding,
-            on_rejected=self._reject_waiting,
-            on_broken=lambda gang, text: self._held.gang_broken(gang, text),
-            native=[n for n, fw in self.profiles.items() if fw.has_plugin(GangScheduling.name)],
-        )
-        self._rests = RestoredRests(self.waiting_room.directory, self.informers.informer("Pod"))
-        self._held = HeldBindings(
-            self.informers.informer("Pod"),
-            self.informers.informer("Node"),
-            self.waiting_room.directory,
-            self._clock,
+            ledger,
+            self._inbox.put,
+            metrics,
             Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
-            is_on_its_way=self._is_on_its_way,
-            retry=self._binding.retry,
-            finish=self._end_binding,
-            tell=self._tell_held,
+            undo=lambda cycle, status: self._scheduling.undo(cycle, status),
         )
+        self.waiting_room = self._after_permit.waiting_room
+        self._kept_first = self._after_permit.kept_first
+        self._held = self._after_permit.held
+        self._rests = RestoredRests(self.waiting_room.directory, self.informers.informer("Pod"))
         self._deadlocks = GangDeadlocks(
             self.waiting_room, self.cache, lambda: self.snapshot.update(self.cache)
         )
         self._scheduling = SchedulingCycle(
-            parts, algorithm, self._start_binding, self.waiting_room.park
+            parts, algorithm, self._after_permit.start_binding, self.waiting_room.park
         )
         self._groups = self._pod_group_cycle(parts, algorithm)
         self._handlers = EventHandlers(
@@ -257,9 +241,9 @@ class Scheduler:
             self.queue,
             self.informers,
             tuple(self.profiles),
-            on_waiting_pod_deleted=self._waiting_pod_deleted,
-            on_pod_bound=self._pod_bound,
-            on_node_deleted=self._node_deleted,
+            on_waiting_pod_deleted=self._after_permit.waiting_pod_deleted,
+            on_pod_bound=self._after_permit.pod_bound,
+            on_node_deleted=self._after_permit.node_deleted,
             on_pod_group_changed=self.waiting_room.group_changed,
             on_handled=metrics.event_handled if metrics is not None else None,
         )
@@ -329,16 +313,13 @@ class Scheduler:
             subscription.stop()
         self._subscriptions.clear()
         self._services.is_stopping = True
-        unbound = self._kept_first.give_up()
+        self._after_permit.begin_no_more()
         self._executor.shutdown(wait=True)
         self._binding.wait()
         self._extenders.close()
         while self._drain_inbox() or self.waiting_room.settle():
             pass  # what ends now may end more: a gang's last member takes the others along
-        for cycle in (*unbound, *self._kept_first.give_up()):
-            self._binding_over(cycle, error(NOT_BEGUN))
-        for cycle, status in self._held.give_up():
-            self._binding_over(cycle, status)  # nothing of it is written to a cluster that is away
+        self._after_permit.give_up()
 
     def pause(self) -> None:
         """Take no more pods from the queue; events, deadlines and decisions go on."""
@@ -446,7 +427,7 @@ class Scheduler:
     def handle(self, message: Message) -> None:
         """Take one message into the state."""
         if isinstance(message, BindingDone):
-            self._finish_binding(message)
+            self._after_permit.finish_binding(message)
             return
         if isinstance(message, Kept):
             self._kept_first.kept(message)
@@ -554,9 +535,9 @@ class Scheduler:
                 continue
             self.queue.delete(pod)
             info = QueuedPodInfo(pod, timestamp=record.since, attempts=1)
-            self._is_taking_up = True
+            self._after_permit.is_taking_up = True
             cycle = self._schedule(info, record)
-            self._is_taking_up = False
+            self._after_permit.is_taking_up = False
             self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
             return True
         return False
@@ -634,82 +615,6 @@ class Scheduler:
 
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())
-
-    # -- after Permit ----------------------------------------------------------------------------
-
-    def _start_binding(self, cycle: PodCycle) -> None:
-        self.queue.done(cycle.pod.uid)
-        if self._metrics is not None:
-            self._metrics.binding_began()
-        waiting = cycle.waiting
-        asked = waiting is not None and MANUAL_APPROVAL in waiting.asked_plugins
-        self._kept_first.start(cycle, was_asked=asked or self._is_taking_up)
-
-    def _reject_waiting(self, cycle: PodCycle, status: Status) -> None:
-        self._scheduling.undo(cycle, status)
-        if self._metrics is not None:
-            self._metrics.attempt_ended(cycle, status, self._clock.now())
-
-    def _finish_binding(self, done: BindingDone) -> None:
-        status = self._held.ended(done.cycle, done.status)
-        if status is None:
-            return
-        done.untold |= status.is_success and not done.status.is_success
-        done.status = status
-        self._binding.tell(done)
-        self._end_binding(done.cycle, status)
-
-    def _end_binding(self, cycle: PodCycle, status: Status) -> None:
-        if not status.is_success:
-            self._scheduling.undo(cycle, status)
-        self._binding_over(cycle, status)
-
-    def _binding_over(self, cycle: PodCycle, status: Status) -> None:
-        self.waiting_room.binding_finished(cycle, status)
-        if cycle.state.pods_to_activate:
-            pods, cycle.state.pods_to_activate = cycle.state.pods_to_activate, {}
-            self.queue.activate(pods.values())
-        self._observers.tell(
-            "binding_finished",
-            binding_record(
-                cycle, status.is_success, status.message, status.plugin, self._clock.now()
-            ),
-        )
-        if self._metrics is not None:
-            self._metrics.attempt_ended(cycle, status, self._clock.now())
-
-    # -- gangs whose members are not all bound ---------------------------------------------------
-
-    def _is_on_its_way(self, pod: Pod) -> bool:
-        """It holds a node, and waits for nobody."""
-        return self.cache.is_assumed_pod(pod) and self.waiting_pods.get(pod.uid) is None
-
-    def _tell_held(self, cycle: PodCycle, failure: str, text: str) -> None:
-        """On the pod, as of any binding that fails, and beside the approval that it had."""
-        self._writer.emit_event(
-            cycle.pod,
-            type="Warning",
-            reason="FailedScheduling",
-            action="Binding",
-            note=text,
-            reporting_controller=cycle.framework.profile_name,
-        )
-        pod: Pod = self.informers.informer("Pod").get(cycle.pod.key) or cycle.pod
-        condition = PodCondition("PodScheduled", "False", "SchedulerError", text)
-        self._writer.patch_status(pod, condition, cycle.node_name)
-        self.waiting_room.binding_held(cycle, failure, text)
-
-    def _waiting_pod_deleted(self, pod: Pod) -> bool:
-        held = self._held.pod_deleted(pod)
-        return self.waiting_room.remove(pod) or held
-
-    def _pod_bound(self, pod: Pod) -> None:
-        self._held.pod_bound(pod)
-        self.waiting_room.bound(pod)
-
-    def _node_deleted(self, name: str) -> None:
-        self._held.node_deleted(name)
-        self.waiting_room.node_deleted(name)
 
 
 def _cannot_wait_again(
