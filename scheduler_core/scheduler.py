@@ -24,7 +24,6 @@ from scheduler_core.background_work import BackgroundDone, BackgroundWork
 from scheduler_core.binding_cycle import BindingCycle, BindingDone
 from scheduler_core.clock import RealClock
 from scheduler_core.config import SchedulerConfiguration
-from scheduler_core.cycle_record import cycle_record
 from scheduler_core.eventhandlers import EventHandlers
 from scheduler_core.executor import InlineExecutor
 from scheduler_core.extender import Extenders
@@ -41,7 +40,6 @@ from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
-from scheduler_core.plugins.helpers.gangs import quorum_plugin
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.pod_group_condition import PodGroupConditions
@@ -68,6 +66,7 @@ from scheduler_core.records import (
 )
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import PodGroupCycle
+from scheduler_core.scheduling_attempts import SchedulingAttempts
 from scheduler_core.waiting_approvals import denial_text
 from scheduler_core.waiting_record import MANUAL_APPROVAL, bound_by_another
 from scheduler_core.waiting_restored import RestoredRests
@@ -150,7 +149,6 @@ class Scheduler:
         if metrics is not None:
             self._observers.attach(metrics)
         self._permit_inbox = permit_inbox
-        self._sequence = self._options.first_sequence
         self._subscriptions: list[Subscription] = []
         self._synced: set[str] = set()
         self._paused = False
@@ -235,7 +233,17 @@ class Scheduler:
         self._scheduling = SchedulingCycle(
             parts, algorithm, self._after_permit.start_binding, self.waiting_room.park
         )
-        self._groups = self._pod_group_cycle(parts, algorithm)
+        self._attempts = SchedulingAttempts(
+            parts,
+            self._scheduling,
+            self._pod_group_cycle(parts, algorithm),
+            self.waiting_room,
+            self._observers,
+            metrics,
+            self.depths,
+            retry=self._options.retry,
+            sequence=self._options.first_sequence,
+        )
         self._handlers = EventHandlers(
             self.cache,
             self.queue,
@@ -345,10 +353,7 @@ class Scheduler:
 
     def record_advice(self, cycle: PodCycle) -> None:
         """On the scheduler thread: tell of a decision that was made for another scheduler."""
-        cycle.sequence = self._sequence
-        self._sequence += 1
-        if self._observers.wants("cycle_finished"):
-            self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
+        self._attempts.record_advice(cycle)
 
     @property
     def clock(self) -> Clock:
@@ -375,7 +380,7 @@ class Scheduler:
 
     @property
     def next_sequence(self) -> int:
-        return self._sequence
+        return self._attempts.sequence
 
     def run(self, should_stop: Callable[[], bool], tick: Callable[[], None] = lambda: None) -> None:
         """Loop until ``should_stop()``; ``tick`` runs once per turn (lease, desired state)."""
@@ -415,7 +420,7 @@ class Scheduler:
         worked |= self.waiting_room.settle()
         self.queue.flush()
         if self._is_synced():
-            worked |= self._restore_one() or (not self._paused and self._schedule_next())
+            worked |= self._restore_one() or (not self._paused and self._attempts.schedule_next())
         worked |= self.waiting_room.settle()
         self._kept_first.ask()
         self._listing.tell_if_due(self.depths)
@@ -481,37 +486,6 @@ class Scheduler:
             return now
         return self._permit_inbox.heard_until(now)
 
-    def _schedule_next(self) -> bool:
-        info = self.queue.pop()
-        if info is None:
-            return False
-        if self._groups is not None and self._groups.takes(info.pod):
-            cycles = self._groups.run(info, self._sequence)
-            for cycle in cycles:
-                self._record(cycle)
-        else:
-            alone = self._schedule(info, self.waiting_room.carried(info.pod.uid))
-            cycles = [alone] if alone is not None else []
-        for cycle in cycles:
-            self.waiting_room.tried_again(cycle)
-        return True
-
-    def _schedule(self, info: QueuedPodInfo, restored: WaitingPodRecord | None) -> PodCycle | None:
-        runs = restored is not None and self._gang_runs(info.pod, restored)
-        cycle = self._scheduling.run(info, self._sequence, restored, runs)
-        if cycle is not None:
-            self._record(cycle)
-        return cycle
-
-    def _record(self, cycle: PodCycle) -> None:
-        self._sequence += 1
-        if not self._options.retry and cycle.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR):
-            self.queue.delete(cycle.pod)
-        if self._observers.wants("cycle_finished"):
-            self._observers.tell("cycle_finished", cycle_record(cycle, self.depths()))
-        if self._metrics is not None:
-            self._metrics.cycle_done(cycle)
-
     def _restore_one(self) -> bool:
         """Put one pod that waited before the restart back on its node; whether there was one.
 
@@ -536,7 +510,7 @@ class Scheduler:
             self.queue.delete(pod)
             info = QueuedPodInfo(pod, timestamp=record.since, attempts=1)
             self._after_permit.is_taking_up = True
-            cycle = self._schedule(info, record)
+            cycle = self._attempts.schedule(info, record)
             self._after_permit.is_taking_up = False
             self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
             return True
@@ -583,18 +557,7 @@ class Scheduler:
                 continue
             info = self.queue.pop_pod(pod)
             if info is not None:
-                self._record(self._scheduling.turn_down(info, self._sequence, status))
-
-    def _gang_runs(self, pod: Pod, record: WaitingPodRecord) -> bool:
-        """It was let go with its gang, of which a part is bound: whatever has become of the others,
-        the quorum is no question any more."""
-        gang = self.waiting_room.directory.gang_of(pod)
-        if gang is None or not (record.let_go and record.needs_approval):
-            return False
-        if any(item.plugin == quorum_plugin(gang.kind) for item in record.pending):
-            return False  # it was not reached yet: somebody else has bound that one
-        members = self.waiting_room.directory.members(gang)
-        return any(member.node_name and member.uid != pod.uid for member in members)
+                self._attempts.turn_down(info, status)
 
     def _turned_down(self, pod: Pod, text: str) -> Rest | None:
         """It stays away for a while; None where nobody has to approve it any more."""
@@ -607,7 +570,7 @@ class Scheduler:
         if self.informers.informer("Node").get(record.node) is None:
             return WaitOutcome.BROKEN, f"node {record.node} was deleted while no worker ran"
         self.snapshot.update(self.cache)
-        status = self._scheduling.try_node(pod, record.node, self._gang_runs(pod, record))
+        status = self._scheduling.try_node(pod, record.node, self._attempts.gang_runs(pod, record))
         if status.is_success:
             return None
         text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
