@@ -27,7 +27,6 @@ NOMINATOR = f"{BACKEND}/test_nominator.py"
 CACHE = f"{BACKEND}/test_cache.py"
 CYCLE = f"{SCHEDULER}/test_cycle.py"
 BINDING = f"{SCHEDULER}/test_binding_rules.py"
-TRAPS = f"{SCHEDULER}/test_traps.py"
 TABLE = f"{SCHEDULER}/test_hint_table.py"
 PREEMPTION = f"{PLUGINS}/test_default_preemption.py"
 
@@ -240,7 +239,8 @@ RULES: Rules = {
             f"{CACHE}::test_forgetting_a_pod_that_is_gone_is_no_error"
         ],
         "never expires": [
-            f"{TRAPS}::test_trap_24_an_assumed_pod_stays_until_it_is_confirmed_or_forgotten"
+            f"{SCHEDULER}/test_traps_queue.py"
+            "::test_trap_24_an_assumed_pod_stays_until_it_is_confirmed_or_forgotten"
         ],
         "... is in the cache, so can't be assumed": [
             f"{CACHE}::test_what_contradicts_the_cache_is_refused_and_changes_nothing"
@@ -357,7 +357,8 @@ def test_the_rule_has_a_named_case(cases: list[str]) -> None:
 
 @pytest.mark.parametrize("number", range(1, 26))
 def test_the_trap_has_a_named_case(number: int) -> None:
-    tree = ast.parse((TESTS / TRAPS).read_text(encoding="utf-8"))
-    names = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    files = (TESTS / SCHEDULER).glob("test_traps_*.py")
+    parts = [node for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    names = [n.name for n in parts if isinstance(n, ast.FunctionDef | ast.ClassDef)]
     wanted = (f"test_trap_{number:02}_", f"TestTrap{number:02}")
     assert any(name.startswith(wanted) for name in names)
