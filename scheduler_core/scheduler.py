@@ -520,7 +520,7 @@ class Scheduler:
         """Before the first wait is taken up: which gangs were let go, and which pods are gone. What
         people said of the others is said of them alone."""
         restored = self.waiting_room.restored
-        restored.complete(self._is_bound, self._terms_now)
+        restored.complete(self._is_bound, self._terms_now, self._is_there)
         pods = self.informers.informer("Pod")
         for record in restored:
             pod: Pod | None = pods.get(record.pod.key)
@@ -536,6 +536,11 @@ class Scheduler:
             return None
         approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
         return approval.terms_of(pod) if isinstance(approval, ManualApproval) else None
+
+    def _is_there(self, record: WaitingPodRecord) -> bool:
+        """It can still go with its gang."""
+        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
+        return pod is not None and _cannot_wait_again(pod, record, self.profiles) is None
 
     def _is_bound(self, record: WaitingPodRecord) -> bool:
         pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scheduler_core.api import Pod
@@ -20,8 +20,12 @@ from scheduler_core.records import (
     WaitOutcome,
 )
 from scheduler_core.waiting_record import MANUAL_APPROVAL, ended
+from scheduler_core.waiting_words import Heard, hear, strictest
 
 __all__ = ["RestoredRests", "RestoredWaits"]
+
+LET_GO: Final = "it was let go before the worker stopped"
+APPROVED_MEANWHILE: Final = "all of its gang was approved while no worker ran"
 
 
 class RestoredRests:
@@ -52,6 +56,21 @@ class RestoredRests:
         return [pod] if pod is not None else []
 
 
+@dataclass(slots=True, eq=False)
+class _Story:
+    """Waits that go as one, as they were found, and what was said of them."""
+
+    members: dict[str, WaitingPodRecord] = field(default_factory=dict)
+    words: list[PermitDecision] = field(default_factory=list)
+    terms: dict[str, ApprovalTerms] = field(default_factory=dict)
+    heard: Heard | None = None
+
+    def hear(self) -> Heard:
+        if self.heard is None:
+            self.heard = hear(list(self.members.values()), self.words, self.terms)
+        return self.heard
+
+
 class RestoredWaits:
     """By uid, in the order in which the waits began. Scheduler thread only."""
 
@@ -62,6 +81,8 @@ class RestoredWaits:
         self._decisions: dict[str, list[PermitDecision]] = {}
         #: (pod group, its uid) -> uids
         self._gangs: dict[tuple[str, str], dict[str, None]] = {}
+        #: By uid; the members of a gang have one. They outlive the records that are taken.
+        self._stories: dict[str, _Story] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -72,16 +93,23 @@ class RestoredWaits:
 
     def add(self, records: Iterable[WaitingPodRecord]) -> None:
         """Waits that were open when the last worker ended."""
+        stories: dict[tuple[str, str], _Story] = {}
         for record in sorted(records, key=lambda record: record.since):
-            self._records[record.pod.uid] = record
+            uid, key = record.pod.uid, (record.pod_group, record.gang_uid)
+            self._records[uid] = record
+            story = _Story()
             if record.pod_group:
-                key = (record.pod_group, record.gang_uid)
-                self._gangs.setdefault(key, {})[record.pod.uid] = None
+                self._gangs.setdefault(key, {})[uid] = None
+                story = stories.setdefault(key, story)
+            if not record.let_go:
+                story.members[uid] = record
+                self._stories[uid] = story
 
     def complete(
         self,
         is_bound: Callable[[WaitingPodRecord], bool],
         terms_now: Callable[[WaitingPodRecord], ApprovalTerms | None],
+        is_there: Callable[[WaitingPodRecord], bool],
     ) -> None:
         """A gang is let go as one. Where the row of a member says that it was let go, or a member
         is bound to the node that it held and all had been said by then, so were those that waited
@@ -90,9 +118,16 @@ class RestoredWaits:
 
         Anybody may bind a pod. That it is bound is no approval, neither of it nor of its gang.
 
+        So was a gang of which all was said while no worker ran, if all its members are there: the
+        worker would have let it go then.
+
         ``terms_now``: under the configuration that is in force. The last worker may have gone by it
         and died before it could say so.
         """
+        for record in self:
+            if record.pod.uid in self._stories:
+                strict = strictest(record.terms or ApprovalTerms(), terms_now(record))
+                self._stories[record.pod.uid].terms[record.pod.uid] = strict
         for record in self:
             members = [item for item in self.gang_of(record) if _waited_with(item, record)]
             members = members or [record]
@@ -100,14 +135,19 @@ class RestoredWaits:
             if record.let_go or (is_bound(record) and None not in terms):
                 for member, met in zip(members, terms, strict=True):
                     if member.needs_approval and not member.let_go:
-                        self._note_let_go(member, met)
+                        self._note_let_go(member, met, LET_GO)
+        for record in self:
+            if record.let_go or not record.pod_group or not record.needs_approval:
+                continue
+            story = self._stories[record.pod.uid]
+            if story.hear().is_approved and all(map(is_there, story.members.values())):
+                self._note_let_go(record, None, APPROVED_MEANWHILE)
 
-    def _note_let_go(self, record: WaitingPodRecord, met: ApprovalTerms | None) -> None:
+    def _note_let_go(self, record: WaitingPodRecord, met: ApprovalTerms | None, text: str) -> None:
         """Said of all at once, before anything else of one of them: where this worker dies, too,
         the next one must not find a part of the gang undecided."""
         terms = record.terms and (met or record.terms)
         known = self._records[record.pod.uid] = replace(record, let_go=True, terms=terms)
-        text = "it was let go before the worker stopped"
         told = ended(known, WaitOutcome.ALLOWED, text, self._clock.now())
         self._observers.tell("pod_resolved", replace(told, let_go=True))
 
@@ -160,6 +200,10 @@ class RestoredWaits:
         if record is None or decision.since not in (None, record.since):
             return False
         self._decisions.setdefault(decision.pod_uid, []).append(decision)
+        story = self._stories.get(decision.pod_uid)
+        if story is not None:
+            story.words.append(decision)
+            story.heard = None
         return True
 
     def decisions(self, uid: str) -> Sequence[PermitDecision]:
@@ -167,14 +211,14 @@ class RestoredWaits:
         return self._decisions.pop(uid, [])
 
     def denial(self, record: WaitingPodRecord) -> PermitDecision | None:
-        """A denial of this pod, or of a member of its gang, that was given in time."""
-        if record.let_go:
-            return None
-        for uid in [record.pod.uid, *(item.pod.uid for item in self.gang_of(record))]:
-            for decision in self._decisions.get(uid, ()):
-                if decision.verdict is Verdict.DENY and not _is_late(decision, record):
-                    return decision
-        return None
+        """The denial of this pod, or of a member of its gang, that ended its wait."""
+        story = self._stories.get(record.pod.uid)
+        return story.hear().denial if story is not None and not record.let_go else None
+
+    def is_too_late(self, decision: PermitDecision) -> bool:
+        """It was given when time had ended the wait, or that of its gang."""
+        story = self._stories.get(decision.pod_uid)
+        return story is not None and decision.decision_id in story.hear().too_late
 
     def drop(
         self, uid: str, outcome: WaitOutcome, message: str, rest: Rest | None = None

@@ -28,7 +28,7 @@ from scheduler_core.records import (
     WaitingPodRecord,
     WaitOutcome,
 )
-from scheduler_core.waiting_approvals import AT_DEADLINE, Approvals
+from scheduler_core.waiting_approvals import AT_DEADLINE, TOO_LATE, Approvals
 from scheduler_core.waiting_gangs import WaitingGangs
 from scheduler_core.waiting_record import (
     GONE,
@@ -126,7 +126,10 @@ class WaitingRoom:
             # Not at once: a native gang's members come one after another, and go as one.
             self._changed.append(waiting)
         for decision in early:
-            self.decide(decision)
+            if self.restored.is_too_late(decision):
+                self._observers.tell("decision_applied", decision, False, TOO_LATE)
+            else:
+                self.decide(decision)
 
     def _keep(self, cycle: PodCycle, waiting: WaitingPod) -> Parked:
         pod = waiting.pod
