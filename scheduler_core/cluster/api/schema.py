@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from . import schema_facts as facts
+from .schema_digest import PACKAGES, TYPES
 
 __all__ = ["ANY", "Field", "ListType", "MapType", "Scalar", "Struct", "Type", "struct"]
 
@@ -157,11 +156,9 @@ def struct(name: str) -> Struct:
 
 
 def _load() -> dict[str, Struct]:
-    digest = json.loads((Path(__file__).parent / "schemas.json").read_text())
-    types: dict[str, dict[str, str]] = {**digest["types"], **facts.OWN_TYPES}
-    packages: dict[str, str] = digest["packages"]
+    types: dict[str, Mapping[str, str]] = {**TYPES, **facts.OWN_TYPES}
     found = {
-        name: Struct(name, packages.get(name, _NATIVE_PACKAGE), atomic=name in facts.ATOMIC_TYPES)
+        name: Struct(name, PACKAGES.get(name, _NATIVE_PACKAGE), atomic=name in facts.ATOMIC_TYPES)
         for name in types
     }
     for name, fields in types.items():

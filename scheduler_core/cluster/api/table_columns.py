@@ -13,6 +13,8 @@ from typing import Final
 
 from scheduler_core.ports import Json
 
+from .schema_digest import DESCRIPTIONS
+
 __all__ = ["COLUMNS", "column"]
 
 
@@ -26,13 +28,11 @@ def column(
 
 
 def _definitions() -> Mapping[str, Sequence[Json]]:
-    folder = Path(__file__).parent
-    described = json.loads((folder / "schemas.json").read_text())["descriptions"]
-    columns = json.loads((folder / "columns.json").read_text())
+    columns = json.loads((Path(__file__).parent / "columns.json").read_text())
     return {
         kind: [
             column(
-                row["name"], row["type"], described[row["of"]] if "of" in row else row["text"],
+                row["name"], row["type"], DESCRIPTIONS[row["of"]] if "of" in row else row["text"],
                 format_=row.get("format", ""), priority=row.get("priority", 0),
             )
             for row in rows
