@@ -59,6 +59,8 @@ def waiting_record(row: WaitingPod) -> WaitingPodRecord:
         terms=_terms(row.terms),
         approved_by=tuple(item["user"] for item in row.approvals),
         node_use={name: NodeUse(*use) for name, use in row.node_use.items()},
+        message=row.message,
+        resolved_by=row.resolved_by,
         resolved_at=row.resolved_at,
         let_go=row.unbound,
     )

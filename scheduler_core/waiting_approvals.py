@@ -142,7 +142,12 @@ class Approvals:
     def _let_go(self, parked: Parked) -> None:
         waiting = parked.waiting
         waiting.allow(MANUAL_APPROVAL)
-        if waiting.status is not None and parked.approved_by:
+        if waiting.status is None:
+            return
+        before = parked.let_go_before
+        if before is not None and before.resolved_by:
+            waiting.resolved_by = before.resolved_by
+        elif parked.approved_by:
             waiting.resolved_by = f"user:{parked.approved_by[-1]}"
 
     def forget(self, parked: Parked) -> None:

@@ -13,7 +13,6 @@ from scheduler_core.plugins.helpers.gangs import GangDirectory, GangId
 from scheduler_core.plugins.manual_approval import REQUESTED_BY, ManualApproval
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.records import (
-    ApprovalTerms,
     NodeUse,
     PendingPlugin,
     Rest,
@@ -37,8 +36,8 @@ class Parked:
         node_use: the resources that the pod asks for, on its node.
         note: why it was let go without a person, for people to read.
         told_deadline: the one that observers were told last.
-        let_go_terms: those under which it was let go before, where it was: they stay, whatever the
-            configuration says by now.
+        let_go_before: its wait, where it was let go before and is on its way again. By when, when,
+            by whom and under which terms that was stays, whatever the configuration says by now.
         rest: it was turned down, and does not ask again for so long.
     """
 
@@ -50,7 +49,7 @@ class Parked:
     node_use: Mapping[str, NodeUse] = field(default_factory=dict)
     note: str = ""
     told_deadline: float = float("inf")
-    let_go_terms: ApprovalTerms | None = None
+    let_go_before: WaitingPodRecord | None = None
     rest: Rest | None = None
 
     @property
@@ -72,6 +71,7 @@ class Parked:
 def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
     """The state of a pod that waits, or waited, at Permit."""
     cycle, waiting, pod = parked.cycle, parked.waiting, parked.waiting.pod
+    before = parked.let_go_before
     named = gangs.gang_of(pod)
     group = gangs.group(named) if named is not None else None
     pending = tuple(PendingPlugin(w.plugin, w.deadline, w.reason) for w in waiting.waits)
@@ -83,7 +83,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         profile=cycle.framework.profile_name,
         priority=pod.priority,
         since=cycle.waiting_since,
-        deadline=waiting.first_deadline,
+        deadline=before.deadline if before is not None else waiting.first_deadline,
         pending=() if ended else pending,
         pod_group=named.key if named is not None else "",
         group_min_member=gangs.min_member(named) if named is not None else 0,
@@ -95,7 +95,7 @@ def waiting_record(parked: Parked, gangs: GangDirectory) -> WaitingPodRecord:
         resolved_by=waiting.resolved_by,
         resolved_at=waiting.resolved_at,
         gang_uid=parked.gang_uid,
-        terms=parked.let_go_terms or waiting.terms,
+        terms=(before.terms if before is not None else None) or waiting.terms,
         approved_by=tuple(parked.approved_by),
         node_use=parked.node_use,
         let_go=waiting.outcome is WaitOutcome.ALLOWED,
@@ -120,13 +120,16 @@ def ended(
     now: float,
     rest: Rest | None = None,
 ) -> WaitingPodRecord:
-    """A wait that ended otherwise than by its WaitingPod."""
+    """A wait that ended otherwise than by its WaitingPod. Who let it go, and when, stays."""
+    stays = record.let_go and outcome is WaitOutcome.ALLOWED
+    at = record.resolved_at if stays else None
     return replace(
         record,
         outcome=outcome,
         message=message,
         pending=(),
-        resolved_at=now,
+        resolved_by=record.resolved_by if stays else "",
+        resolved_at=now if at is None else at,
         let_go=False,
         rest=rest,
     )

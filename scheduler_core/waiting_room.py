@@ -117,12 +117,13 @@ class WaitingRoom:
         cycle.waiting = waiting
         parked = self._keep(cycle, waiting)
         if before is not None and before.let_go and waiting.terms is not None:
-            parked.let_go_terms = before.terms
+            parked.let_go_before = before
         heapq.heappush(self._deadlines, (waiting.deadline, uid))
         self._tell("pod_waiting", parked)
         if before is not None and _needs_no_word(before):
             parked.approved_by.extend(before.approved_by)
-            self._approvals.waive(parked, let_go=before.let_go)
+            by_time = before.let_go and before.message == AT_DEADLINE
+            self._approvals.waive(parked, AT_DEADLINE if by_time else "", let_go=before.let_go)
             # Not at once: a native gang's members come one after another, and go as one.
             self._changed.append(waiting)
         for decision in early:
@@ -407,7 +408,9 @@ class WaitingRoom:
 
     def _end(self, parked: Parked, status: Status) -> None:
         waiting, uid, gang = parked.waiting, parked.uid, parked.gang
-        waiting.resolved_at = self._clock.now()
+        before = parked.let_go_before if status.is_success else None
+        at = before.resolved_at if before is not None else None
+        waiting.resolved_at = self._clock.now() if at is None else at
         self._pods.remove(uid)
         del self._parked[uid]
         self._leave_node(parked)

@@ -496,6 +496,40 @@ class TestRestart:
         assert terms is not None
         assert terms.approvers == 1
 
+    @pytest.mark.parametrize(
+        ("by", "message"),
+        [
+            pytest.param("user:alice", "", id="by a person"),
+            pytest.param(
+                "ManualApproval",
+                "nobody decided in time, which approves it here",
+                id="by its deadline",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("bound_before", [False, True])
+    def test_by_whom_and_when_it_was_let_go_stays(
+        self, by: str, message: str, bound_before: bool
+    ) -> None:
+        """Whatever the next worker would ask for: a new deadline would be none that it had, and who
+        was one of two did not let it go alone."""
+        h = harness(pod(), timeoutSeconds=60, approvers=2)
+        (wait,) = h.observer.waiting
+        let_go = {"let_go": True, "resolved_by": by, "message": message, "pending": ()}
+        let_go |= {"resolved_at": wait.deadline + 1.0, "approved_by": ("bob",)}
+        h.clock.advance(90.0)
+        if bound_before:
+            h.cluster.bind("default", "p", h.pod("p")["metadata"]["uid"], wait.node)
+        again = restart(h, args={"timeoutSeconds": 500, "approvers": 3}, **let_go)
+        assert bound(again) == ["p"]
+        told = last(again)
+        assert (told.outcome, told.resolved_by) == (WaitOutcome.ALLOWED, by)
+        assert (told.deadline, told.resolved_at) == (wait.deadline, wait.deadline + 1.0)
+        assert told.terms == wait.terms
+        assert told.message == (
+            "bound to n0 before the worker stopped" if bound_before else message
+        )
+
     def test_terms_that_the_last_worker_went_by_count_although_it_could_not_say_so(self) -> None:
         """The configuration asks for one person now; the rows still say two."""
         h = harness(member("a"), member("b"), gang=2, approvers=2)
