@@ -30,8 +30,6 @@ from scheduler_core.extender import Extenders
 from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
-from scheduler_core.framework.status import unschedulable
-from scheduler_core.framework.types import QueuedPodInfo
 from scheduler_core.gang_deadlock import GangDeadlocks
 from scheduler_core.held_bindings import Backoff
 from scheduler_core.inbox import Inbox
@@ -40,7 +38,6 @@ from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
-from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.pod_group_condition import PodGroupConditions
 from scheduler_core.ports import (
@@ -56,20 +53,14 @@ from scheduler_core.ports import (
 from scheduler_core.profile import Profiles
 from scheduler_core.questions import Question
 from scheduler_core.records import (
-    ApprovalTerms,
-    Outcome,
-    PermitDecision,
     QueueDepths,
     Rest,
     WaitingPodRecord,
-    WaitOutcome,
 )
+from scheduler_core.restoring_waits import RestoringWaits
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.scheduling_attempts import SchedulingAttempts
-from scheduler_core.waiting_approvals import denial_text
-from scheduler_core.waiting_record import MANUAL_APPROVAL, bound_by_another
-from scheduler_core.waiting_restored import RestoredRests
 
 #: Messages taken from the inbox before the next pod gets its turn.
 MAX_MESSAGES_PER_TURN = 2_000
@@ -78,12 +69,6 @@ MAX_IDLE = 0.5
 
 R = TypeVar("R")
 Message = WatchEvent | BindingDone | Kept | BackgroundDone | Question
-
-GONE = (WaitOutcome.REMOVED, "the pod was deleted while no worker ran")
-GONE_UNBOUND = (
-    WaitOutcome.REMOVED,
-    "the pod was deleted while no worker ran; whether it was bound is not known",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +139,6 @@ class Scheduler:
         self._paused = False
         self._is_watching = False
         self._idle = False
-        self._is_restoring = False
         executor = executor or InlineExecutor()
         self._executor = executor
         self._background = BackgroundWork(executor, self._inbox.put, metrics)
@@ -226,7 +210,6 @@ class Scheduler:
         self.waiting_room = self._after_permit.waiting_room
         self._kept_first = self._after_permit.kept_first
         self._held = self._after_permit.held
-        self._rests = RestoredRests(self.waiting_room.directory, self.informers.informer("Pod"))
         self._deadlocks = GangDeadlocks(
             self.waiting_room, self.cache, lambda: self.snapshot.update(self.cache)
         )
@@ -243,6 +226,9 @@ class Scheduler:
             self.depths,
             retry=self._options.retry,
             sequence=self._options.first_sequence,
+        )
+        self._restoring = RestoringWaits(
+            parts, self._scheduling, self._attempts, self._after_permit, self.informers
         )
         self._handlers = EventHandlers(
             self.cache,
@@ -296,13 +282,7 @@ class Scheduler:
         ``resting``: what had been turned down by then, and rests on."""
         if self._metrics is not None:
             self._metrics.begin(self.profiles, self.queue)
-        self.waiting_room.restore(waiting)
-        self._rests.add(resting)
-        for framework in self.profiles.values():
-            approval = framework.plugin(MANUAL_APPROVAL)
-            if isinstance(approval, ManualApproval):
-                approval.restore(resting)
-        self._is_restoring = True
+        self._restoring.begin(waiting, resting)
         for kind in self.watched_kinds():
             self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
         self._is_watching = True
@@ -415,12 +395,14 @@ class Scheduler:
         worked |= self._apply_decisions()
         worked |= self.waiting_room.expire(now, heard)
         worked |= self._held.turn(now)
-        self.queue.activate(self._rests.over(now).values())
+        self.queue.activate(self._restoring.rests.over(now).values())
         worked |= self._deadlocks.look(now)
         worked |= self.waiting_room.settle()
         self.queue.flush()
         if self._is_synced():
-            worked |= self._restore_one() or (not self._paused and self._attempts.schedule_next())
+            worked |= self._restoring.restore_one() or (
+                not self._paused and self._attempts.schedule_next()
+            )
         worked |= self.waiting_room.settle()
         self._kept_first.ask()
         self._listing.tell_if_due(self.depths)
@@ -486,128 +468,5 @@ class Scheduler:
             return now
         return self._permit_inbox.heard_until(now)
 
-    def _restore_one(self) -> bool:
-        """Put one pod that waited before the restart back on its node; whether there was one.
-
-        Also while paused: until then nothing holds the node, and no deadline counts.
-        """
-        if self._is_restoring:
-            self._is_restoring = False
-            self._look_what_is_left()
-        while (record := self.waiting_room.restored.first()) is not None:
-            uid = record.pod.uid
-            pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-            reason = _cannot_wait_again(pod, record, self.profiles)
-            if pod is not None and reason is None:
-                denial = self.waiting_room.restored.denial(record)
-                if denial is not None:
-                    self._deny_restored(pod, record, denial)
-                    return True
-                reason = self._no_longer_fits(pod, record)
-            if pod is None or reason is not None:
-                self.waiting_room.drop_restored(uid, *(reason or GONE))
-                continue
-            self.queue.delete(pod)
-            info = QueuedPodInfo(pod, timestamp=record.since, attempts=1)
-            self._after_permit.is_taking_up = True
-            cycle = self._attempts.schedule(info, record)
-            self._after_permit.is_taking_up = False
-            self.waiting_room.drop_restored(uid, *_after_restore(cycle, record))
-            return True
-        return False
-
-    def _look_what_is_left(self) -> None:
-        """Before the first wait is taken up: which gangs were let go, and which pods are gone. What
-        people said of the others is said of them alone."""
-        restored = self.waiting_room.restored
-        restored.complete(self._is_bound, self._terms_now, self._is_there)
-        pods = self.informers.informer("Pod")
-        for record in restored:
-            pod: Pod | None = pods.get(record.pod.key)
-            if pod is None or pod.uid != record.pod.uid:
-                restored.drop(record.pod.uid, *(GONE_UNBOUND if record.let_go else GONE))
-            elif record.let_go and self._is_bound(record):
-                # Its own end: what becomes of the others of its gang changes nothing of it.
-                restored.drop(record.pod.uid, WaitOutcome.ALLOWED, _bound_before(pod))
-
-    def _terms_now(self, record: WaitingPodRecord) -> ApprovalTerms | None:
-        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-        if pod is None or pod.uid != record.pod.uid or pod.scheduler_name not in self.profiles:
-            return None
-        approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
-        return approval.terms_of(pod) if isinstance(approval, ManualApproval) else None
-
-    def _is_there(self, record: WaitingPodRecord) -> bool:
-        """It can still go with its gang."""
-        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-        return pod is not None and _cannot_wait_again(pod, record, self.profiles) is None
-
-    def _is_bound(self, record: WaitingPodRecord) -> bool:
-        pod: Pod | None = self.informers.informer("Pod").get(record.pod.key)
-        return pod is not None and pod.uid == record.pod.uid and pod.node_name == record.node
-
-    def _deny_restored(self, denied: Pod, record: WaitingPodRecord, denial: PermitDecision) -> None:
-        """A denial counts, also for a pod that nobody would have to approve any more; it ends the
-        waits of the whole gang."""
-        text = denial_text(denial)
-        gang = self.waiting_room.restored.gang_of(record)
-        members = [record, *(member for member in gang if not member.let_go)]
-        rest = self._turned_down(denied, text)
-        self.waiting_room.drop_restored(record.pod.uid, WaitOutcome.REJECTED, text, rest)
-        status = unschedulable(text, plugin=MANUAL_APPROVAL)
-        pods = self.informers.informer("Pod")
-        for member in {item.pod.uid: item for item in members}.values():
-            pod: Pod | None = pods.get(member.pod.key)
-            if pod is None or _cannot_wait_again(pod, member, self.profiles) is not None:
-                continue
-            info = self.queue.pop_pod(pod)
-            if info is not None:
-                self._attempts.turn_down(info, status)
-
-    def _turned_down(self, pod: Pod, text: str) -> Rest | None:
-        """It stays away for a while; None where nobody has to approve it any more."""
-        approval = self.profiles[pod.scheduler_name].plugin(MANUAL_APPROVAL)
-        return approval.turned_down(pod, text) if isinstance(approval, ManualApproval) else None
-
-    def _no_longer_fits(self, pod: Pod, record: WaitingPodRecord) -> tuple[WaitOutcome, str] | None:
-        """The pod stays in the queue, and is scheduled like any other, where its node is no longer
-        right for it: an approval was for that node."""
-        if self.informers.informer("Node").get(record.node) is None:
-            return WaitOutcome.BROKEN, f"node {record.node} was deleted while no worker ran"
-        self.snapshot.update(self.cache)
-        status = self._scheduling.try_node(pod, record.node, self._attempts.gang_runs(pod, record))
-        if status.is_success:
-            return None
-        text = f"after a restart the pod no longer fits on {record.node}: {status.message}"
-        return WaitOutcome.BROKEN if record.let_go else WaitOutcome.REJECTED, text
-
     def _activate(self, pods: Mapping[str, Pod]) -> None:
         self.queue.activate(pods.values())
-
-
-def _cannot_wait_again(
-    pod: Pod | None, record: WaitingPodRecord, profiles: Profiles
-) -> tuple[WaitOutcome, str] | None:
-    """Why a pod that waited before a restart is not put back on its node, or None."""
-    if pod is None or pod.uid != record.pod.uid:
-        return GONE_UNBOUND if record.let_go else GONE
-    if pod.node_name and (pod.node_name != record.node or not record.let_go):
-        return WaitOutcome.REMOVED, bound_by_another(pod)
-    if pod.node_name:
-        return WaitOutcome.ALLOWED, _bound_before(pod)
-    if pod.scheduler_name not in profiles:
-        return WaitOutcome.REJECTED, f"there is no profile {pod.scheduler_name} any more"
-    return None
-
-
-def _bound_before(pod: Pod) -> str:
-    return f"bound to {pod.node_name} before the worker stopped"
-
-
-def _after_restore(cycle: PodCycle | None, record: WaitingPodRecord) -> tuple[WaitOutcome, str]:
-    """What became of a wait that its pod's new cycle did not take up (it did: nobody asks)."""
-    if cycle is not None and cycle.outcome is Outcome.SCHEDULED:
-        return WaitOutcome.ALLOWED, "after a restart no plugin has the pod wait any more"
-    why = cycle.message if cycle is not None else "it was assumed already"
-    text = f"after a restart the pod could not wait on {record.node} again: {why}"
-    return WaitOutcome.REJECTED, text
