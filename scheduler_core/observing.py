@@ -31,11 +31,12 @@ from scheduler_core.observed_pods import WaitingPod, WaitingPods
 from scheduler_core.observers import ObserverSet
 from scheduler_core.observing_services import services_that_write_nothing
 from scheduler_core.pod_cycle import PodCycle
-from scheduler_core.ports import Clock, Cluster, Observer, Subscription, WatchEvent
+from scheduler_core.ports import Clock, Cluster, Observer, WatchEvent
 from scheduler_core.profile import Profiles
 from scheduler_core.questions import Question
 from scheduler_core.read_only import ReadOnlyCluster
 from scheduler_core.records import PodRef
+from scheduler_core.watches import Watches
 
 __all__ = ["ObservingScheduler", "OpenObservation"]
 
@@ -91,9 +92,8 @@ class ObservingScheduler:
         self._cluster = ReadOnlyCluster(cluster)
         self._inbox: Inbox[WatchEvent | Question] = Inbox()
         self._teller = Teller(ObserverSet(observers), self._clock, self._profile_of, first_sequence)
-        self._subscriptions: list[Subscription] = []
-        self._synced: set[str] = set()
-        self._is_watching = self._has_begun = self._paused = False
+        self._watches = Watches(self._cluster, self._inbox.put)
+        self._has_begun = self._paused = False
         self._open: list[OpenObservation] = []
         self._waiting = WaitingPods()
         # State, all of it owned by the thread that calls run_once().
@@ -130,9 +130,7 @@ class ObservingScheduler:
         """Begin to watch. ``waiting``: pods that waited when the last observer of this run ended;
         what became of those that do not wait any more is told."""
         self._open = list(waiting)
-        for kind in self.watched_kinds():
-            self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
-        self._is_watching = True
+        self._watches.start(self.watched_kinds())
 
     def watched_kinds(self) -> tuple[str, ...]:
         """Nodes before pods: pods that are bound want to find theirs."""
@@ -142,10 +140,7 @@ class ObservingScheduler:
 
     def stop(self) -> None:
         """End the watches. May be called twice."""
-        self._is_watching = False
-        for subscription in self._subscriptions:
-            subscription.stop()
-        self._subscriptions.clear()
+        self._watches.stop()
         self._extenders.close()
 
     def pause(self) -> None:
@@ -185,7 +180,7 @@ class ObservingScheduler:
     @property
     def is_synced(self) -> bool:
         """Every kind has been listed once; may be read from any thread, as a hint."""
-        return self._is_watching and len(self._synced) >= len(self._subscriptions)
+        return self._watches.are_synced
 
     @property
     def is_busy(self) -> bool:
@@ -227,7 +222,7 @@ class ObservingScheduler:
         if isinstance(message, Question):
             message.settle()
         elif message.type == "SYNCED":
-            self._synced.add(message.kind)
+            self._watches.listed(message.kind)
         elif message.kind == "Pod":
             self._pod_event(message)
         else:

@@ -47,7 +47,6 @@ from scheduler_core.ports import (
     Ledger,
     Observer,
     PermitInbox,
-    Subscription,
     WatchEvent,
 )
 from scheduler_core.profile import Profiles
@@ -61,6 +60,7 @@ from scheduler_core.restoring_waits import RestoringWaits
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import PodGroupCycle
 from scheduler_core.scheduling_attempts import SchedulingAttempts
+from scheduler_core.watches import Watches
 
 #: Messages taken from the inbox before the next pod gets its turn.
 MAX_MESSAGES_PER_TURN = 2_000
@@ -134,10 +134,8 @@ class Scheduler:
         if metrics is not None:
             self._observers.attach(metrics)
         self._permit_inbox = permit_inbox
-        self._subscriptions: list[Subscription] = []
-        self._synced: set[str] = set()
+        self._watches = Watches(cluster, self._inbox.put)
         self._paused = False
-        self._is_watching = False
         self._idle = False
         executor = executor or InlineExecutor()
         self._executor = executor
@@ -283,9 +281,7 @@ class Scheduler:
         if self._metrics is not None:
             self._metrics.begin(self.profiles, self.queue)
         self._restoring.begin(waiting, resting)
-        for kind in self.watched_kinds():
-            self._subscriptions.append(self._cluster.list_watch(kind, self._inbox.put))
-        self._is_watching = True
+        self._watches.start(self.watched_kinds())
 
     def watched_kinds(self) -> tuple[str, ...]:
         """Nodes first: pods that are bound want to find theirs."""
@@ -296,10 +292,7 @@ class Scheduler:
     def stop(self) -> None:
         """End watches and wait for bindings under way. Waiting pods stay as they are: they are
         taken up by the next scheduler of this run."""
-        self._is_watching = False
-        for subscription in self._subscriptions:
-            subscription.stop()
-        self._subscriptions.clear()
+        self._watches.stop()
         self._services.is_stopping = True
         self._after_permit.begin_no_more()
         self._executor.shutdown(wait=True)
@@ -346,7 +339,7 @@ class Scheduler:
     @property
     def is_synced(self) -> bool:
         """Every kind has been listed once; may be read from any thread, as a hint."""
-        return self._is_watching and self._is_synced()
+        return self._watches.are_synced
 
     @property
     def is_busy(self) -> bool:
@@ -399,7 +392,7 @@ class Scheduler:
         worked |= self._deadlocks.look(now)
         worked |= self.waiting_room.settle()
         self.queue.flush()
-        if self._is_synced():
+        if self._watches.all_listed():  # before that nothing is scheduled
             worked |= self._restoring.restore_one() or (
                 not self._paused and self._attempts.schedule_next()
             )
@@ -426,7 +419,7 @@ class Scheduler:
             message.settle()
             return
         if message.type == "SYNCED":
-            self._synced.add(message.kind)
+            self._watches.listed(message.kind)
             return
         self._handlers.handle(message)
 
@@ -441,10 +434,6 @@ class Scheduler:
             or self._background.under_way > 0
             or self.cache.assumed_count > len(self.waiting_pods) + len(self._held)
         )
-
-    def _is_synced(self) -> bool:
-        """Nothing is scheduled before every kind has been listed once."""
-        return len(self._synced) >= len(self._subscriptions)
 
     def _drain_inbox(self) -> bool:
         for count in range(MAX_MESSAGES_PER_TURN):
