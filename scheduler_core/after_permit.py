@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Final
 
 from scheduler_core.api import Pod
-from scheduler_core.backend.informers import Informers
 from scheduler_core.binding_cycle import BindingCycle, BindingDone
 from scheduler_core.cycle_record import binding_record
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
@@ -51,7 +50,6 @@ class AfterPermit:
         self,
         parts: Parts,
         binding: BindingCycle,
-        informers: Informers,
         waiting_pods: WaitingPodsMap,
         observers: ObserverSet,
         ledger: Ledger | None,
@@ -65,7 +63,7 @@ class AfterPermit:
         self._writer = parts.writer
         self._clock = parts.clock
         self._binding = binding
-        self._pods = informers.informer("Pod")
+        self._pods = parts.informers.informer("Pod")
         self._waiting_pods = waiting_pods
         self._observers = observers
         self._metrics = metrics
@@ -75,7 +73,7 @@ class AfterPermit:
         self.kept_first = KeptFirst(ledger, binding.start, post)
         self.waiting_room = WaitingRoom(
             waiting_pods,
-            informers,
+            parts.informers,
             observers,
             parts.clock,
             is_assumed=parts.cache.is_assumed_pod,
@@ -86,7 +84,7 @@ class AfterPermit:
         )
         self.held = HeldBindings(
             self._pods,
-            informers.informer("Node"),
+            parts.informers.informer("Node"),
             self.waiting_room.directory,
             parts.clock,
             backoff,

@@ -10,7 +10,6 @@ from typing import Final
 
 from scheduler_core.after_permit import AfterPermit
 from scheduler_core.api import Pod
-from scheduler_core.backend.informers import Informers
 from scheduler_core.framework.runtime.framework import Framework
 from scheduler_core.framework.status import unschedulable
 from scheduler_core.framework.types import QueuedPodInfo
@@ -52,7 +51,6 @@ class RestoringWaits:
         scheduling: SchedulingCycle,
         attempts: SchedulingAttempts,
         after_permit: AfterPermit,
-        informers: Informers,
     ) -> None:
         self._cache = parts.cache
         self._snapshot = parts.snapshot
@@ -63,8 +61,8 @@ class RestoringWaits:
         self._after_permit = after_permit
         self._waiting_room = after_permit.waiting_room
         self._restored = after_permit.waiting_room.restored
-        self._pods = informers.informer("Pod")
-        self._nodes = informers.informer("Node")
+        self._pods = parts.informers.informer("Pod")
+        self._nodes = parts.informers.informer("Node")
         self._has_looked = True
         self.rests = RestoredRests(after_permit.waiting_room.directory, self._pods)
 

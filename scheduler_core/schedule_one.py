@@ -10,6 +10,7 @@ from scheduler_core.algorithm import NO_NODES_AVAILABLE, SchedulingAlgorithm
 from scheduler_core.api import Pod
 from scheduler_core.api_writer import ApiWriter
 from scheduler_core.backend.cache import Cache, CacheError
+from scheduler_core.backend.informers import Informers
 from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
 from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.failure_handler import CLEAR_NOMINATION, FailureHandler, fit_error_of_one
@@ -31,6 +32,7 @@ class Parts:
     cache: Cache
     snapshot: Snapshot
     queue: SchedulingQueue
+    informers: Informers
     profiles: Profiles
     writer: ApiWriter
     failures: FailureHandler

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from scheduler_core.algorithm import NO_NODES_AVAILABLE, SchedulingAlgorithm
-from scheduler_core.api import NativePodGroup, Pod
+from scheduler_core.api import NATIVE_POD_GROUP, NativePodGroup, Pod
 from scheduler_core.api.native.membership import SCHEDULING_GROUP_INDEX, group_key
 from scheduler_core.backend.cache import CacheError
 from scheduler_core.failure_handler import CLEAR_NOMINATION, fit_error_of_one
@@ -34,7 +34,29 @@ from scheduler_core.pod_group_attempt import (
     in_turn,
 )
 from scheduler_core.pod_group_condition import GroupReason, PodGroupConditions
+from scheduler_core.ports import Cluster, Executor
 from scheduler_core.schedule_one import Parts, SchedulingCycle
+
+
+def pod_group_cycle(
+    parts: Parts,
+    algorithm: SchedulingAlgorithm,
+    single: SchedulingCycle,
+    cluster: Cluster,
+    executor: Executor,
+    carried: Callable[[str], str],
+    on_attempt: Callable[[str, str, float, float], None] | None,
+) -> PodGroupCycle | None:
+    """The cycle of groups, which writes their condition to the cluster on the executor.
+
+    None where no profile has GangScheduling: then nobody watches native PodGroups either.
+    """
+    if not any(fw.has_plugin(GangScheduling.name) for fw in parts.profiles.values()):
+        return None
+    groups = parts.informers.informer(NATIVE_POD_GROUP)
+    conditions = PodGroupConditions(cluster, executor, parts.clock, groups)
+    pods = parts.informers.informer("Pod")
+    return PodGroupCycle(parts, algorithm, single, pods, groups, conditions, carried, on_attempt)
 
 
 class PodGroupCycle:

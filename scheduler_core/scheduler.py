@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from scheduler_core.after_permit import AfterPermit
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
-from scheduler_core.api import NATIVE_POD_GROUP, Pod
+from scheduler_core.api import Pod
 from scheduler_core.api_writer import ApiWriter
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
@@ -37,9 +37,7 @@ from scheduler_core.kept_first import Kept
 from scheduler_core.listing import Listing
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
-from scheduler_core.plugins.gang_scheduling import GangScheduling
 from scheduler_core.pod_cycle import PodCycle
-from scheduler_core.pod_group_condition import PodGroupConditions
 from scheduler_core.ports import (
     Clock,
     Cluster,
@@ -58,7 +56,7 @@ from scheduler_core.records import (
 )
 from scheduler_core.restoring_waits import RestoringWaits
 from scheduler_core.schedule_one import Parts, SchedulingCycle
-from scheduler_core.schedule_one_podgroup import PodGroupCycle
+from scheduler_core.schedule_one_podgroup import pod_group_cycle
 from scheduler_core.scheduling_attempts import SchedulingAttempts
 from scheduler_core.watches import Watches
 
@@ -181,6 +179,7 @@ class Scheduler:
             self.cache,
             self.snapshot,
             self.queue,
+            self.informers,
             self.profiles,
             self._writer,
             failures,
@@ -196,7 +195,6 @@ class Scheduler:
         self._after_permit = AfterPermit(
             parts,
             self._binding,
-            self.informers,
             self.waiting_pods,
             self._observers,
             ledger,
@@ -217,7 +215,15 @@ class Scheduler:
         self._attempts = SchedulingAttempts(
             parts,
             self._scheduling,
-            self._pod_group_cycle(parts, algorithm),
+            pod_group_cycle(
+                parts,
+                algorithm,
+                self._scheduling,
+                cluster,
+                executor,
+                self._approved_node,
+                metrics.group_attempt_ended if metrics is not None else None,
+            ),
             self.waiting_room,
             self._observers,
             metrics,
@@ -226,7 +232,7 @@ class Scheduler:
             sequence=self._options.first_sequence,
         )
         self._restoring = RestoringWaits(
-            parts, self._scheduling, self._attempts, self._after_permit, self.informers
+            parts, self._scheduling, self._attempts, self._after_permit
         )
         self._handlers = EventHandlers(
             self.cache,
@@ -246,25 +252,6 @@ class Scheduler:
             self._observers,
             self._clock,
             self._options.listing_interval,
-        )
-
-    def _pod_group_cycle(
-        self, parts: Parts, algorithm: SchedulingAlgorithm
-    ) -> PodGroupCycle | None:
-        """None where no profile has GangScheduling: then nobody watches native PodGroups either."""
-        if not any(fw.has_plugin(GangScheduling.name) for fw in self.profiles.values()):
-            return None
-        pods, groups = self.informers.informer("Pod"), self.informers.informer(NATIVE_POD_GROUP)
-        conditions = PodGroupConditions(self._cluster, self._executor, self._clock, groups)
-        return PodGroupCycle(
-            parts,
-            algorithm,
-            self._scheduling,
-            pods,
-            groups,
-            conditions,
-            self._approved_node,
-            self._metrics.group_attempt_ended if self._metrics is not None else None,
         )
 
     def _approved_node(self, uid: str) -> str:
