@@ -256,6 +256,8 @@ class _Turn:
     for_gang: bool
     gang_deadlines: Mapping[tuple[str, str], float]
     changed: list[WaitingPod] = field(default_factory=list)
+    #: Gangs of which all was said when the call began, as far as that was asked.
+    complete: dict[tuple[str, str], bool] = field(default_factory=dict)
     #: Words that others' standing approvals say in the stead of one that is taken back.
     covers: list[Decision] = field(default_factory=list)
     #: Approvals of whole gangs, as far as they were asked for.
@@ -304,8 +306,8 @@ class _Turn:
             return None
         if row.state == WaitingPod.State.SENT:
             same = row.decision_verdict == self.word
-            if not same and row.decision_applied_at is not None and self.word is Verdict.DENY:
-                return None  # approved, and still waiting for the rest of its gang
+            if not same and self.word is Verdict.DENY and self._waits_for_its_gang(row):
+                return None
             code = Code.ALREADY if same else Code.CONFLICT
             who, when = row.decision_user, row.decision_at
             text = permits_words.already(row.decision_verdict, who, when, row)
@@ -315,6 +317,16 @@ class _Turn:
             return None
         text = permits_words.already(Verdict.APPROVE, self.actor.name, own["at"], row)
         return self._answer(row, Code.ALREADY, text, self.actor.name, own["at"])
+
+    def _waits_for_its_gang(self, row: WaitingPod) -> bool:
+        """It is approved, and others of its gang are not, or it is not complete: a denial counts
+        until all is said. Then the gang is let go as one, at the latest by the next worker."""
+        if row.decision_applied_at is None:
+            return False
+        if row.gang not in self.complete:
+            gang = permits_gangs.Gang(self.run.pk, *row.gang)
+            self.complete[row.gang] = bool(row.pod_group) and gang.is_all_said()
+        return not self.complete[row.gang]
 
     def _approve(self, row: WaitingPod) -> Answer:
         if not row.needs_approval:

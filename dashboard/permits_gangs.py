@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 
 from dashboard.models import WaitingPod
 from dashboard.permits_models import GangApproval
+from scheduler_core.plugins.manual_approval import ManualApproval
+from scheduler_core.records import Verdict
 
 #: What of the terms an approver agrees to. Not the reason, which counts the members, nor what
 #: happens at the deadline, which depends on when a member comes.
@@ -43,12 +45,26 @@ class Gang:
 
     def has_open(self) -> bool:
         """Whether a member still waits."""
+        return self._open().exists()
+
+    def is_all_said(self) -> bool:
+        """Every member that waits is approved, and waits for people alone."""
+        columns = ("state", "decision_verdict", "pending")
+        rows = list(self._open().order_by().values_list(*columns))
+        return bool(rows) and all(
+            state == WaitingPod.State.SENT
+            and verdict == Verdict.APPROVE
+            and all(item["plugin"] == ManualApproval.name for item in pending)
+            for state, verdict, pending in rows
+        )
+
+    def _open(self) -> QuerySet[WaitingPod]:
         return WaitingPod.objects.filter(
             run=self.run_id,
             pod_group=self.pod_group,
             gang_uid=self.gang_uid,
             state__in=WaitingPod.OPEN,
-        ).exists()
+        )
 
     def grant(self, user: Any, at: float, comment: str, members: Iterable[WaitingPod]) -> bool:
         """The person's approval stands from now on, for the terms under which ``members`` wait;

@@ -21,7 +21,13 @@ from dashboard.told import Batch, DecisionApplied, Told
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.manual_approval.plugin import TERMS
-from scheduler_core.records import ApprovalTerms, NodeUse, PermitDecision, Verdict
+from scheduler_core.records import (
+    ApprovalTerms,
+    NodeUse,
+    PendingPlugin,
+    PermitDecision,
+    Verdict,
+)
 from scheduler_core.testing.builders import make_pod
 from tests.dashboard.factory import NOW, binding, pod, resolved, wait
 from tests.plugins.support import FakeHandle
@@ -443,6 +449,7 @@ def test_a_word_that_the_scheduler_refuses_counts_no_more(
     """By terms that are new, or because it came too late. Its pod is not shown as decided by it,
     and time goes on for its gang."""
     row = waiting(run, "a", pod_group=GANG)
+    waiting(run, "b", pod_group=GANG)
     say(operator, "approve", row)
     if not refused.endswith("approve"):
         first = Decision.objects.get()
@@ -493,18 +500,38 @@ def test_who_lost_the_right_covers_nobody(run: SchedulerRun, operator: User) -> 
     assert waiting(run, "b", pod_group=GANG).state == "waiting"
 
 
-def test_an_approved_gang_that_still_waits_can_be_denied(
-    run: SchedulerRun, operator: User, second_operator: User
+@pytest.mark.parametrize(
+    ("other", "code"),
+    [
+        pytest.param("undecided", "accepted", id="another is undecided"),
+        pytest.param("quorum", "accepted", id="the gang is not complete"),
+        pytest.param("approved", "conflict", id="all is said"),
+        pytest.param("gone", "conflict", id="all is said of those that are there"),
+    ],
+)
+def test_an_approved_member_can_be_denied_until_all_of_its_gang_is_said(
+    run: SchedulerRun, operator: User, second_operator: User, other: str, code: str
 ) -> None:
+    """Also while no worker runs: what was complete first wins, and who comes later is told."""
     row = waiting(run, "a", pod_group=GANG)
     say(operator, "approve", row)
     assert say(second_operator, "deny", row).code == "conflict"
-    said = Decision.objects.get()
-    decision = PermitDecision(said.pk, row.uid, Verdict.APPROVE, "olga")
-    told(run, DecisionApplied(decision, True, "it counts with the others", 5.0))
+    told(run, answered(Decision.objects.get(), row, applied=True))
+    pending = [PendingPlugin("Coscheduling", NOW + 900)] if other == "quorum" else []
+    pending.append(PendingPlugin("ManualApproval", NOW + 900))
+    second = waiting(run, "b", pod_group=GANG, pending=tuple(pending))
+    if other != "undecided":
+        assert say(operator, "approve", second).code == "accepted"
+    if other == "gone":
+        told(run, resolved(second.cycle, "b", outcome="removed", pod_group=GANG))
     row.refresh_from_db()
-    assert say(second_operator, "deny", row).code == "accepted"
-    assert row.decision_verdict == "deny"
+    answer = say(second_operator, "deny", row)
+    assert (answer.code, row.decision_verdict) == (
+        code,
+        "deny" if code == "accepted" else "approve",
+    )
+    if code == "conflict":
+        assert answer.message.startswith("Already approved by olga at ")
 
 
 def test_one_members_deadline_is_the_gangs(run: SchedulerRun, operator: User) -> None:
