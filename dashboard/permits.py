@@ -24,6 +24,7 @@ from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
 from dashboard.publisher import Publisher, get_publisher
 from dashboard.webhooks import outbox
+from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.records import Verdict
 
 __all__ = [
@@ -226,21 +227,26 @@ def _last_wait(target: Target) -> WaitingPod | None:
 
 
 def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[str, str], float]:
-    """gang -> when time ends the wait of all: with the first of its undecided members that is
-    turned down then; where time approves each of them, with the last."""
+    """gang -> when time ends the wait of all: with the first of its members that is turned down
+    then, for want of a decision or of what it waits for besides; where time approves each that is
+    undecided, with the last."""
     gangs = {row.pod_group for row in rows if row.pod_group}
     turned_down: dict[tuple[str, str], float] = {}
     approved: dict[tuple[str, str], float] = {}
-    undecided = WaitingPod.objects.filter(
-        run=run, pod_group__in=gangs, state=WaitingPod.State.WAITING
-    )
-    columns = undecided.order_by().values_list("pod_group", "gang_uid", "deadline", "terms")
-    for name, uid, deadline, terms in columns:
+    members = WaitingPod.objects.filter(
+        run=run, pod_group__in=gangs, state__in=WaitingPod.OPEN
+    ).order_by()
+    columns = ("pod_group", "gang_uid", "state", "deadline", "terms", "pending")
+    for name, uid, state, deadline, terms, pending in members.values_list(*columns):
         gang = name, uid
-        if terms.get("at_deadline") == Verdict.APPROVE:
-            approved[gang] = max(deadline, approved.get(gang, deadline))
-        else:
-            turned_down[gang] = min(deadline, turned_down.get(gang, deadline))
+        ends = [item["deadline"] for item in pending if item["plugin"] != ManualApproval.name]
+        if state == WaitingPod.State.WAITING:
+            if terms.get("at_deadline") == Verdict.APPROVE and deadline not in ends:
+                approved[gang] = max(deadline, approved.get(gang, deadline))
+            else:
+                ends.append(deadline)
+        if ends:
+            turned_down[gang] = min(*ends, turned_down.get(gang, ends[0]))
     return approved | turned_down
 
 

@@ -17,7 +17,7 @@ from dashboard.permits_inbox import DatabasePermitInbox
 from dashboard.permits_models import Decision
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, DecisionApplied, Told
-from scheduler_core.records import ApprovalTerms, PermitDecision, Verdict
+from scheduler_core.records import ApprovalTerms, PendingPlugin, PermitDecision, Verdict
 from tests.dashboard.factory import FakePublisher, make_run, resolved, wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -201,6 +201,9 @@ def test_the_deadline_ends_it_even_before_the_scheduler_says_so(
         pytest.param({"deny": 60, "approve": -1}, False, id="only the other is approved by time"),
         pytest.param({"approve": -1}, True, id="the undecided one is approved by time"),
         pytest.param({"approve": 60}, False, id="it has time left"),
+        pytest.param({"quorum": -1}, True, id="the quorum of an approved one was not reached"),
+        pytest.param({"quorum": 60}, False, id="it may be reached"),
+        pytest.param({"quorum": -1, "deny": 60}, True, id="though another has time left"),
     ],
 )
 def test_an_approved_member_has_until_time_ends_the_wait_of_its_gang(
@@ -208,23 +211,31 @@ def test_an_approved_member_has_until_time_ends_the_wait_of_its_gang(
 ) -> None:
     at, gang = time.time(), {"pod_group": "default/g", "gang_uid": "u"}
     approved = waiting(run, "a", **gang, deadline=at + 60)
-    undecided = [
-        waiting(run, f"b{end}", **gang, deadline=at + 60,
-                terms=ApprovalTerms(at_deadline=Verdict(end)))
-        for end in others
-    ]  # fmt: skip
-    assert permits.decide(operator, "approve", Target.rows(run.pk, [approved.pk]))[0].ok
+    undecided = []
+    for end, left in others.items():
+        terms = ApprovalTerms(at_deadline=Verdict("approve" if end == "approve" else "deny"))
+        pending = [PendingPlugin("ManualApproval", at + 60)]
+        if end == "quorum":
+            pending.append(PendingPlugin("Coscheduling", at + left))
+        row = waiting(run, end, **gang, deadline=at + 60, terms=terms, pending=tuple(pending))
+        if end == "quorum":
+            early = Target.rows(run.pk, [row.pk])
+            assert permits.decide(operator, "approve", early, now=at - 5)[0].ok
+        else:
+            undecided.append((row, left))
+    early = Target.rows(run.pk, [approved.pk])
+    assert permits.decide(operator, "approve", early, now=at - 5)[0].ok
     text = "approved; it counts when the whole gang is approved"
     told(run, DecisionApplied(said_of(approved), True, text, at))
     WaitingPod.objects.filter(pk=approved.pk).update(deadline=at - 1)
-    for row, left in zip(undecided, others.values(), strict=True):
+    for row, left in undecided:
         WaitingPod.objects.filter(pk=row.pk).update(deadline=at + left)
 
     (found,) = permits.decide(operator, word, Target.rows(run.pk, [approved.pk]))
 
     assert (found.ok, found.code) == ((False, "too_late") if is_late else (True, "accepted"))
     assert found.message.startswith("Too late: its time ran out at ") is is_late
-    for row in undecided:
+    for row, _ in undecided:
         row.refresh_from_db()
         assert row.state == "waiting"
 
