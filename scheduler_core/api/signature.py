@@ -6,8 +6,8 @@ smallest form of this idea; it asks each plugin for what it reads, here everythi
 
 All of a pod's JSON is in its signature except what is each pod's own and decides nothing:
 
-- metadata: name, uid, resourceVersion, creationTimestamp, generation, managedFields, and the
-  deletionTimestamp's value (that there is one counts);
+- metadata: name, uid, resourceVersion, creationTimestamp, generation, managedFields, annotations,
+  and the deletionTimestamp's value (that there is one counts);
 - spec.nodeName, and the random letters in the name of the volume that the ServiceAccount
   admission plugin gives each pod (`kube-api-access-x7k2p`);
 - status.
@@ -15,10 +15,12 @@ All of a pod's JSON is in its signature except what is each pod's own and decide
 A pod for which claims are made in its own name (generic ephemeral volumes, resource claims from a
 template) has a signature of its own: volume plugins look for those claims by the pod's name.
 
-Labels and annotations count, also those that make each pod of an owner unlike its siblings:
+Labels count, also those that make each pod of an owner unlike its siblings:
 `statefulset.kubernetes.io/pod-name`, `apps.kubernetes.io/pod-index`,
-`batch.kubernetes.io/job-completion-index`, or a CNI's note of the pod's address. Selectors may
-read any of them, so such pods do differ.
+`batch.kubernetes.io/job-completion-index`. Selectors may read any of them, so such pods do differ.
+Annotations do not: no selector reads them and none of kube-scheduler's plugins, and controllers,
+meshes and networks write each pod's own address, hash or time there. (A plugin that reads them when
+it filters or scores must not say that it is node-local, see `framework.interface`.)
 
 Two ways to write the same (another order of keys, null for absent, 1.0 for 1) are two signatures:
 that costs a comparison that was not saved, never a wrong answer.
@@ -43,6 +45,7 @@ _OWN_METADATA: Final = frozenset(
         "creationTimestamp",
         "generation",
         "managedFields",
+        "annotations",
         "deletionTimestamp",
     )
 )

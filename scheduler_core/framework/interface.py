@@ -225,7 +225,8 @@ class Plugin(ABC):  # noqa: B024 - what is abstract differs per extension point
 
         Such answers serve the next pod with the same ``Pod.signature``: they are worked out again
         only for nodes that changed. How the pods on a node fare (their status, save what it reports
-        of resources) and their order are no changes: a plugin that reads these must say no.
+        of resources) and their order are no changes, and pods that only their annotations tell
+        apart are alike: a plugin that reads these must say no.
         Default: no; the plugin is asked anew in every cycle. (The reference's opportunistic
         batching asks the like of plugins by SignPlugin.)
         """

@@ -77,6 +77,7 @@ EXCLUDED = (
     ("metadata", "resourceVersion"),
     ("metadata", "creationTimestamp"),
     ("metadata", "managedFields"),
+    ("metadata", "annotations"),
     ("spec", "nodeName"),
     ("status",),
 )
