@@ -28,7 +28,8 @@ from scheduler_core.executor import KeyedThreadPool
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import Clock, Observer
 from scheduler_core.records import WaitingPodRecord
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.scheduler_options import SchedulerOptions
 
 logger = logging.getLogger(__name__)
 

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 
-from scheduler_core.backend.cache import Cache
-from scheduler_core.backend.queue.scheduling_queue import SchedulingQueue
-from scheduler_core.backend.snapshot import Snapshot
 from scheduler_core.observers import ObserverSet
-from scheduler_core.ports import Clock
 from scheduler_core.records import ClusterUsage, QueueDepths
+from scheduler_core.schedule_one import Parts
 
 #: Listing may use at most one part in this many of the loop's time.
 TIME_SHARE = 50
@@ -23,18 +20,15 @@ class Listing:
 
     def __init__(
         self,
-        queue: SchedulingQueue,
-        snapshot: Snapshot,
-        cache: Cache,
+        parts: Parts,
         observers: ObserverSet,
-        clock: Clock,
         interval: float,
     ) -> None:
-        self._queue = queue
-        self._snapshot = snapshot
-        self._cache = cache
+        self._queue = parts.queue
+        self._snapshot = parts.snapshot
+        self._cache = parts.cache
         self._observers = observers
-        self._clock = clock
+        self._clock = parts.clock
         self._interval = interval
         self._due_at = 0.0
         self._told: tuple[int, int, int] | None = None

@@ -28,7 +28,8 @@ from scheduler_core.records import (
     WaitingPodRecord,
     WaitOutcome,
 )
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.workloads.trace import Action, Trace, node_object, pod_object, trace_events
 
 __all__ = ["AS_FAST_AS_POSSIBLE", "Replay", "ReplayEvent", "ReplayResult", "replay_of_trace"]

@@ -35,6 +35,7 @@ from scheduler_core.pod_group_attempt import (
 )
 from scheduler_core.pod_group_condition import GroupReason, PodGroupConditions
 from scheduler_core.ports import Cluster, Executor
+from scheduler_core.records import WaitingPodRecord
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 
 
@@ -44,7 +45,7 @@ def pod_group_cycle(
     single: SchedulingCycle,
     cluster: Cluster,
     executor: Executor,
-    carried: Callable[[str], str],
+    carried: Callable[[str], WaitingPodRecord | None],
     on_attempt: Callable[[str, str, float, float], None] | None,
 ) -> PodGroupCycle | None:
     """The cycle of groups, which writes their condition to the cluster on the executor.
@@ -65,8 +66,8 @@ class PodGroupCycle:
     Args:
         single: the cycle of single pods, for what both have in common.
         pods, groups: informers of Pod and of the native PodGroup.
-        carried: the node that a pod (by uid) has an approval for, after a binding that failed; it
-            is tried first.
+        carried: the wait that a pod (by uid) has an approval from, after a binding that failed; its
+            node is tried first.
         on_attempt: hears of each cycle: profile, result (scheduled, unschedulable, error or
             waiting_on_preemption), seconds until places were found, and all its seconds.
     """
@@ -79,7 +80,7 @@ class PodGroupCycle:
         pods: Informer,
         groups: Informer,
         conditions: PodGroupConditions,
-        carried: Callable[[str], str],
+        carried: Callable[[str], WaitingPodRecord | None],
         on_attempt: Callable[[str, str, float, float], None] | None = None,
     ) -> None:
         self._parts = parts
@@ -194,12 +195,13 @@ class PodGroupCycle:
     def _find_node(self, member: MemberAttempt) -> str:
         """The node to hold; that of a nomination where victims have to go first. "" if none."""
         cycle = member.cycle
+        carried = self._carried(cycle.pod.uid)
         result = cycle.result = self._algorithm.schedule(
             cycle.framework,
             cycle.state,
             cycle.pod,
             percentage=self._parts.profiles.percentage(cycle.pod.scheduler_name),
-            preferred_node=self._carried(cycle.pod.uid) or cycle.pod.nominated_node_name,
+            preferred_node=carried.node if carried is not None else cycle.pod.nominated_node_name,
         )
         if result.status.is_success:
             return result.node_name

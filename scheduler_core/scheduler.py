@@ -6,15 +6,13 @@ inbox, so that nothing in here needs a lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
 from scheduler_core.after_permit import AfterPermit
 from scheduler_core.algorithm import SchedulingAlgorithm, SeededRandom, TieBreaker
-from scheduler_core.api import Pod
 from scheduler_core.api_writer import ApiWriter
 from scheduler_core.backend.cache import Cache
 from scheduler_core.backend.informers import Informers
@@ -57,6 +55,7 @@ from scheduler_core.records import (
 from scheduler_core.restoring_waits import RestoringWaits
 from scheduler_core.schedule_one import Parts, SchedulingCycle
 from scheduler_core.schedule_one_podgroup import pod_group_cycle
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.scheduling_attempts import SchedulingAttempts
 from scheduler_core.watches import Watches
 
@@ -67,28 +66,6 @@ MAX_IDLE = 0.5
 
 R = TypeVar("R")
 Message = WatchEvent | BindingDone | Kept | BackgroundDone | Question
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerOptions:
-    """What is not part of the KubeSchedulerConfiguration.
-
-    Attributes:
-        score_single_node: score a pod's only feasible node too (the reference does not).
-        first_sequence: number of the first CycleRecord.
-        listing_interval: least seconds between two listings of the queue.
-        retry: False: a pod that does not fit is dropped from the queue (recorded replays).
-        seed: of what chance the plugins have (preemption's first node); None: another each time.
-        reuse: let work for one pod serve the next one like it. False: every cycle is a full pass,
-            which is slower and decides the same.
-    """
-
-    score_single_node: bool = False
-    first_sequence: int = 1
-    listing_interval: float = 0.25
-    retry: bool = True
-    seed: int | None = None
-    reuse: bool = True
 
 
 class Scheduler:
@@ -151,7 +128,7 @@ class Scheduler:
             waiting_pods=self.waiting_pods,
             cluster=cluster,
             clock=self._clock,
-            activate=self._activate,
+            activate=lambda pods: self.queue.activate(pods.values()),
             emit_event=self._writer.emit_event,
             background=self._background.run,
             preemption_extenders=self._extenders.preemption,
@@ -221,7 +198,7 @@ class Scheduler:
                 self._scheduling,
                 cluster,
                 executor,
-                self._approved_node,
+                self.waiting_room.carried,
                 metrics.group_attempt_ended if metrics is not None else None,
             ),
             self.waiting_room,
@@ -245,19 +222,7 @@ class Scheduler:
             on_pod_group_changed=self.waiting_room.group_changed,
             on_handled=metrics.event_handled if metrics is not None else None,
         )
-        self._listing = Listing(
-            self.queue,
-            self.snapshot,
-            self.cache,
-            self._observers,
-            self._clock,
-            self._options.listing_interval,
-        )
-
-    def _approved_node(self, uid: str) -> str:
-        """The node that people approved, of a pod whose binding to it failed; or ""."""
-        record = self.waiting_room.carried(uid)
-        return record.node if record is not None else ""
+        self._listing = Listing(parts, self._observers, self._options.listing_interval)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -443,6 +408,3 @@ class Scheduler:
         if self._permit_inbox is None or not self.waiting_room.is_due(now):
             return now
         return self._permit_inbox.heard_until(now)
-
-    def _activate(self, pods: Mapping[str, Pod]) -> None:
-        self.queue.activate(pods.values())

@@ -20,7 +20,8 @@ from scheduler_core.executor import InlineExecutor
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import NotFound
 from scheduler_core.records import Outcome
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.scheduler_options import SchedulerOptions
 
 from .cluster import BenchmarkCluster
 from .objects import node_from, object_from, pod_from

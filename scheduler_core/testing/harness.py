@@ -19,7 +19,8 @@ from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.plugins.registry import in_tree_registry
 from scheduler_core.ports import Executor, Ledger
 from scheduler_core.records import CycleRecord, PermitDecision, Rest, WaitingPodRecord
-from scheduler_core.scheduler import Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.testing.invariants import validate
 from scheduler_core.testing.observer import RecordingObserver
 

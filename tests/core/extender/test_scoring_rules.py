@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.algorithm import SeededRandom
-from scheduler_core.scheduler import SchedulerOptions
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.testing.builders import make_pod
 from scheduler_core.testing.harness import Harness
 from tests.core.extender.server import FakeExtender, keep, keep_all, names_of, scores, status

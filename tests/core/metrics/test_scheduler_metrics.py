@@ -13,7 +13,7 @@ from scheduler_core.framework.status import SUCCESS, unschedulable, wait
 from scheduler_core.metrics import CATALOG, HistogramValue, SchedulerMetrics, add_up
 from scheduler_core.metrics.store import Labels, Store
 from scheduler_core.records import PermitDecision, Verdict
-from scheduler_core.scheduler import SchedulerOptions
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.testing.builders import make_node, make_pod, make_priority_class
 from scheduler_core.testing.harness import Harness
 from tests.core.scheduler.fakes import enabled, make_spy

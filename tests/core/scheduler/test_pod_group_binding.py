@@ -19,7 +19,7 @@ from scheduler_core.records import (
     Verdict,
     WaitingPodRecord,
 )
-from scheduler_core.scheduler import SchedulerOptions
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.testing.builders import make_native_pod_group
 from scheduler_core.testing.harness import Harness
 from tests.core.scheduler.native_gang import (
