@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scheduler_core.records import CycleRecord
-from scheduler_core.scheduler import SchedulerOptions
+from scheduler_core.scheduler_options import SchedulerOptions
 from scheduler_core.testing.builders import make_node, make_pod
 from scheduler_core.testing.harness import Harness
 
