@@ -229,10 +229,11 @@ def _last_wait(target: Target) -> WaitingPod | None:
 def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[str, str], float]:
     """gang -> when time ends the wait of all: with the first of its members that is turned down
     then, for want of a decision or of what it waits for besides; where time approves each that is
-    undecided, with the last."""
+    undecided, with the last. Where all is said already, with the last of all."""
     gangs = {row.pod_group for row in rows if row.pod_group}
     turned_down: dict[tuple[str, str], float] = {}
     approved: dict[tuple[str, str], float] = {}
+    said: dict[tuple[str, str], float] = {}
     members = WaitingPod.objects.filter(
         run=run, pod_group__in=gangs, state__in=WaitingPod.OPEN
     ).order_by()
@@ -240,6 +241,7 @@ def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[s
     for name, uid, state, deadline, terms, pending in members.values_list(*columns):
         gang = name, uid
         ends = [item["deadline"] for item in pending if item["plugin"] != ManualApproval.name]
+        said[gang] = max(deadline, said.get(gang, deadline))
         if state == WaitingPod.State.WAITING:
             if terms.get("at_deadline") == Verdict.APPROVE and deadline not in ends:
                 approved[gang] = max(deadline, approved.get(gang, deadline))
@@ -247,7 +249,7 @@ def _deadlines(run: SchedulerRun, rows: Sequence[WaitingPod]) -> Mapping[tuple[s
                 ends.append(deadline)
         if ends:
             turned_down[gang] = min(*ends, turned_down.get(gang, ends[0]))
-    return approved | turned_down
+    return said | approved | turned_down
 
 
 @dataclass(slots=True)
@@ -290,8 +292,8 @@ class _Turn:
         return self._approve(row)
 
     def _deadline_of(self, row: WaitingPod) -> float:
-        """An approved member has until its gang is turned down for want of other approvals."""
-        gang = self.gang_deadlines.get(row.gang, float("inf"))
+        """An approved member has until time ends the wait of its gang."""
+        gang = self.gang_deadlines.get(row.gang, row.deadline)
         return min(row.deadline, gang) if row.state == WaitingPod.State.WAITING else gang
 
     def _after_the_end(self, row: WaitingPod) -> Answer:

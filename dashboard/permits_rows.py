@@ -12,6 +12,7 @@ from dashboard.models import WaitingPod
 from dashboard.permits_gangs import basis
 from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
+from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.records import Verdict
 
 __all__ = [
@@ -70,14 +71,19 @@ def cover(
     """Have the approvals of its whole gang count for a row; the decisions to write, in their order.
 
     ``taken_back``: who has taken an approval of this member back. Theirs stands for others alone.
+    One that was given when the member's time was over counts for it no more than its giver's word.
     """
     said: list[Decision] = []
+    asked = (p["deadline"] for p in row.pending if p["plugin"] == ManualApproval.name)
+    until = next(asked, row.deadline)
     for approval in standing:
         if row.state != WaitingPod.State.WAITING:
             break
         if approval.username in taken_back or not _counts(approval, row):
             continue
         at = max(approval.at, row.since)
+        if at >= until:
+            continue
         approve(row, approval.username, at, approval.comment, True)
         said.append(
             Decision(

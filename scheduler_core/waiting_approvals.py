@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from scheduler_core.observers import ObserverSet
@@ -11,6 +11,7 @@ from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.records import ApprovalTerms, PermitDecision, Verdict, WaitOutcome
 from scheduler_core.waiting_gangs import WaitingGangs
 from scheduler_core.waiting_record import MANUAL_APPROVAL, Parked, requester
+from scheduler_core.waiting_restored import TOO_LATE
 
 __all__ = ["Approvals", "denial_text"]
 
@@ -18,7 +19,6 @@ _ONE: Final = ApprovalTerms()
 OUT_OF_TIME: Final = "denied: nobody decided in time"
 AT_DEADLINE: Final = "nobody decided in time, which approves it here"
 EARLIER_WAIT: Final = "it was said of an earlier wait of this pod, which has ended"
-TOO_LATE: Final = "given after the deadline"
 LET_GO_BEFORE: Final = "the pod was let go before that; it is on its way to its node"
 
 
@@ -43,11 +43,26 @@ class Approvals:
         self._waived: set[str] = set()
         #: Those of them that were let go before, and whose gang may be bound in part: by uid.
         self._let_go_before: set[str] = set()
+        #: More words are to be heard before anybody is let go.
+        self._hears = False
 
     def decide(self, parked: Parked, decision: PermitDecision) -> None:
         """Apply a person's word to a pod that waits; the observer is told whether it counted."""
         applied, text = self._apply(parked, decision)
         self._observers.tell("decision_applied", decision, applied, text)
+
+    def hear(self, parked: Parked, words: Sequence[tuple[PermitDecision, str]]) -> None:
+        """What was said while no scheduler ran, with the reasons why some of it does not count.
+        All is heard before anything comes of it: an approval may have been taken back."""
+        self._hears = True
+        for decision, refusal in words:
+            if refusal:
+                self._observers.tell("decision_applied", decision, False, refusal)
+            else:
+                self.decide(parked, decision)
+        self._hears = False
+        if words and parked.waiting.status is None:
+            self.review(parked)
 
     def _apply(self, parked: Parked, decision: PermitDecision) -> tuple[bool, str]:
         waiting = parked.waiting
@@ -119,13 +134,15 @@ class Approvals:
         enough = self._is_enough(parked)
         parked.waiting.satisfy(MANUAL_APPROVAL, enough)
         self._on_deadline_change(parked)
-        if parked.gang is None:
-            if enough:
-                self._let_go(parked)
-            return enough
         alone = parked.waiting.pending_plugins == (MANUAL_APPROVAL,)
         self._gangs.mark(parked, enough and alone)
-        return self.release(parked.gang)
+        if self._hears:
+            return enough and parked.gang is None
+        if parked.gang is not None:
+            return self.release(parked.gang)
+        if enough:
+            self._let_go(parked)
+        return enough
 
     def release(self, gang: GangId) -> bool:
         """Let a gang go if every member here is ready. Not while the end of a member has not been

@@ -22,8 +22,10 @@ from scheduler_core.records import (
 from scheduler_core.waiting_record import MANUAL_APPROVAL, ended
 from scheduler_core.waiting_words import Heard, hear, strictest
 
-__all__ = ["RestoredRests", "RestoredWaits"]
+__all__ = ["TOO_LATE", "RestoredRests", "RestoredWaits"]
 
+TOO_LATE: Final = "given after the deadline"
+OVERRULED: Final = "all was approved before that"
 LET_GO: Final = "it was let go before the worker stopped"
 APPROVED_MEANWHILE: Final = "all of its gang was approved while no worker ran"
 
@@ -118,8 +120,7 @@ class RestoredWaits:
 
         Anybody may bind a pod. That it is bound is no approval, neither of it nor of its gang.
 
-        So was a gang of which all was said while no worker ran, if all its members are there: the
-        worker would have let it go then.
+        So is a gang of which all was said while no worker ran, if all its members are there.
 
         ``terms_now``: under the configuration that is in force. The last worker may have gone by it
         and died before it could say so.
@@ -215,10 +216,14 @@ class RestoredWaits:
         story = self._stories.get(record.pod.uid)
         return story.hear().denial if story is not None and not record.let_go else None
 
-    def is_too_late(self, decision: PermitDecision) -> bool:
-        """It was given when time had ended the wait, or that of its gang."""
+    def refusal(self, decision: PermitDecision) -> str:
+        """Why a word that is kept here no longer counts, or ""."""
         story = self._stories.get(decision.pod_uid)
-        return story is not None and decision.decision_id in story.hear().too_late
+        if story is None:
+            return ""
+        if decision.decision_id in story.hear().too_late:
+            return TOO_LATE
+        return OVERRULED if decision.decision_id in story.hear().overruled else ""
 
     def drop(
         self, uid: str, outcome: WaitOutcome, message: str, rest: Rest | None = None

@@ -28,7 +28,7 @@ from scheduler_core.records import (
     WaitingPodRecord,
     WaitOutcome,
 )
-from scheduler_core.waiting_approvals import AT_DEADLINE, TOO_LATE, Approvals
+from scheduler_core.waiting_approvals import AT_DEADLINE, Approvals
 from scheduler_core.waiting_gangs import WaitingGangs
 from scheduler_core.waiting_record import (
     GONE,
@@ -107,7 +107,7 @@ class WaitingRoom:
         """Keep the cycle until every plugin in ``waits`` has allowed, or one turned it down."""
         assert cycle.assumed is not None
         uid = cycle.pod.uid
-        early = self.restored.decisions(uid)
+        early = [(word, self.restored.refusal(word)) for word in self.restored.decisions(uid)]
         before = self.restored.take(uid) or self._take_carried(cycle)
         cycle.waiting_since = before.since if before is not None else self._clock.now()
         if before is not None and not before.let_go:
@@ -126,11 +126,7 @@ class WaitingRoom:
             self._approvals.waive(parked, AT_DEADLINE if by_time else "", let_go=before.let_go)
             # Not at once: a native gang's members come one after another, and go as one.
             self._changed.append(waiting)
-        for decision in early:
-            if self.restored.is_too_late(decision):
-                self._observers.tell("decision_applied", decision, False, TOO_LATE)
-            else:
-                self.decide(decision)
+        self._approvals.hear(parked, early)
 
     def _keep(self, cycle: PodCycle, waiting: WaitingPod) -> Parked:
         pod = waiting.pod

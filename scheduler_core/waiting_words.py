@@ -1,8 +1,9 @@
 """What came of people's words while no scheduler ran: heard in the order in which they were said.
 
 Members of a gang go as one, so the first thing that decides one of them decides all: a denial, the
-last approval that was missing, or time. Words that came after that came too late. Heard pod by pod,
-as the waits are taken up again, a later denial of one member would win over an approval of all.
+last approval that was missing, or time. What came after that came too late, save an approval that
+was taken back: nobody has acted on it. Heard pod by pod, as the waits are taken up again, a later
+denial of one member would win over an approval of all.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ class Heard:
         is_approved: everybody needed had approved all of them, or their time did.
         denial: the word that ended them.
         too_late: ids of words that were given when time had ended the waits.
+        overruled: ids of denials that were given when all had been approved.
     """
 
     is_approved: bool = False
     denial: PermitDecision | None = None
     too_late: frozenset[int] = frozenset()
+    overruled: frozenset[int] = frozenset()
 
 
 def hear(
@@ -49,19 +52,23 @@ def hear(
     for word in ordered:
         # What a record counts may have been said at any time; the words say when.
         waits[word.pod_uid].users.discard(word.user)
+    overruled: set[int] = set()
     for number, word in enumerate(ordered):
         end, approves = _end_by_time(waits.values())
         if _is_over(word, end):
-            return Heard(approves, None, frozenset(late.decision_id for late in ordered[number:]))
+            late = frozenset(later.decision_id for later in ordered[number:])
+            return Heard(approves, None, late, frozenset(overruled))
         wait = waits[word.pod_uid]
         if _is_over(word, wait.own_end):
             continue
-        if word.verdict is Verdict.DENY:
+        if word.verdict is not Verdict.DENY:
+            wait.take(word)
+        elif all(wait.is_ready for wait in waits.values()):
+            overruled.add(word.decision_id)
+        else:
             return Heard(denial=word)
-        wait.take(word)
-        if all(wait.is_ready for wait in waits.values()):
-            return Heard(is_approved=True)
-    return Heard()
+    is_approved = bool(ordered) and all(wait.is_ready for wait in waits.values())
+    return Heard(is_approved, overruled=frozenset(overruled))
 
 
 def strictest(one: ApprovalTerms, other: ApprovalTerms | None) -> ApprovalTerms:
@@ -119,18 +126,21 @@ class _Wait:
 
 def _end_by_time(waits: Iterable[_Wait]) -> tuple[float, bool]:
     """When time ends all of them, as things stand, and whether it approves them
-    (``WaitingGangs.end_by_time``)."""
-    turned_down, approved = _NEVER, 0.0
+    (``WaitingGangs.end_by_time``). Where all is said already that is what they end with."""
+    turned_down, approved, last = _NEVER, 0.0, 0.0
     for wait in waits:
         turned_down = min(turned_down, wait.others_until)
-        if wait.asked_until is None or wait.is_decided:
+        if wait.asked_until is None:
+            continue
+        last = max(last, wait.asked_until)
+        if wait.is_decided:
             continue
         if wait.terms.at_deadline is Verdict.APPROVE:
             approved = max(approved, wait.asked_until)
         else:
             turned_down = min(turned_down, wait.asked_until)
-    if turned_down == _NEVER and approved:
-        return approved, True
+    if turned_down == _NEVER and last:
+        return approved or last, True
     return turned_down, False
 
 

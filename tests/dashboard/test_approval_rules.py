@@ -414,6 +414,31 @@ def test_what_is_taken_back_is_covered_at_once_by_anothers_approval_of_the_gang(
     assert [word.at for word in words][2] == max(said_at, row.since)
 
 
+def test_an_approval_of_the_gang_that_came_too_late_for_a_member_does_not_cover_it(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    row = waiting(run, "a", pod_group=GANG, deadline=100.0, since=0.0)
+    other = waiting(run, "b", pod_group=GANG, deadline=900.0, since=0.0)
+    permits.decide(operator, "approve", Target.rows(run.pk, [row.pk]), now=50.0)
+    permits.decide(second_operator, "approve", Target.whole_gang(run.pk, GANG), now=200.0)
+    permits.decide(operator, "revoke", Target.rows(run.pk, [row.pk]), now=300.0)
+    row.refresh_from_db()
+    other.refresh_from_db()
+    assert (row.approvals, other.decision_user) == ([], "otto")
+
+
+@pytest.mark.parametrize("name", ["", "default/g"], ids=["a pod", "a gang"])
+def test_nothing_is_taken_back_when_all_was_said_and_the_time_is_over(
+    run: SchedulerRun, operator: User, name: str
+) -> None:
+    """No worker has let it go yet; what was said by then is what it ends with."""
+    row = waiting(run, "a", pod_group=name, deadline=100.0, since=0.0)
+    target = Target.rows(run.pk, [row.pk])
+    assert permits.decide(operator, "approve", target, now=50.0)[0].ok
+    assert permits.decide(operator, "revoke", target, now=100.0)[0].code == "too_late"
+    assert permits.decide(operator, "revoke", target, now=99.0)[0].code == "accepted"
+
+
 def test_two_standing_approvals_stand_in_as_far_as_they_are_needed(
     run: SchedulerRun, operator: User, second_operator: User, viewer: User
 ) -> None:

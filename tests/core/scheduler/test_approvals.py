@@ -542,8 +542,16 @@ class TestRestart:
         assert last(again, "a").outcome is WaitOutcome.ALLOWED
         assert [last(again, name).terms.approvers for name in "ab"] == [1, 1]  # type: ignore[union-attr]
 
-    @pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.REVOKE])
-    def test_what_is_said_after_a_member_was_bound_is_too_late(self, verdict: Verdict) -> None:
+    @pytest.mark.parametrize(
+        ("verdict", "said"),
+        [
+            (Verdict.DENY, "all was approved before that"),
+            (Verdict.REVOKE, "the pod was let go before that; it is on its way to its node"),
+        ],
+    )
+    def test_what_is_said_after_a_member_was_bound_is_too_late(
+        self, verdict: Verdict, said: str
+    ) -> None:
         """The worker died between two binds of a gang, before it could say that it let it go."""
         h = harness(member("a"), member("b"), gang=2)
         words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
@@ -552,7 +560,6 @@ class TestRestart:
         late = self.word(h, verdict, "alice", "b")
         again = restart(h, *words, late)
         assert bound(again) == ["a", "b"]
-        said = "the pod no longer waits for a decision"
         assert again.observer.decisions[-1] == (late, False, said)
 
     @pytest.mark.parametrize(

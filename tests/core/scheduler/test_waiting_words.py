@@ -48,7 +48,7 @@ BOTH = "alice+a alice+b "
     [
         pytest.param(BOTH + "bob-a@50", id="a denial"),
         pytest.param("alice+b alice+a bob-b@50", id="a denial of the one that was approved first"),
-        pytest.param(BOTH + "alice~b@50", id="an approval that is taken back"),
+        pytest.param(BOTH + "alice~b@40 alice+b@50 bob-a@60", id="after one that came again"),
         pytest.param("bob+a bob~a " + BOTH + "bob-a@50", id="after an approval that did not last"),
     ],
 )
@@ -61,23 +61,42 @@ def test_an_approval_of_all_wins_over_what_is_said_after_it(story: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("story", "denied"),
+    ("story", "denied", "counts"),
     [
-        pytest.param("alice+a bob-a@50 alice+b@60", True, id="a denial before all are approved"),
-        pytest.param("alice+a alice~a alice+b bob-b@50", True, id="one was taken back before it"),
-        pytest.param("alice+a bob-a@120", False, id="a denial when the other's time was over"),
-        pytest.param("alice+a alice~a@120", False, id="taken back when it was over"),
-        pytest.param("bob-a@120", False, id="a denial when its own time was over"),
+        pytest.param(
+            "alice+a bob-a@50 alice+b@60", True, False, id="a denial before all are approved"
+        ),
+        pytest.param(
+            "alice+a alice~a alice+b bob-b@50", True, True, id="one was taken back before it"
+        ),
+        pytest.param(
+            BOTH + "alice~b@40 bob-a@50", True, True, id="a denial when one was taken back"
+        ),
+        pytest.param(BOTH + "alice~b@40", False, True, id="time, when one was taken back"),
+        pytest.param(
+            "alice+a bob-a@120", False, False, id="a denial when the other's time was over"
+        ),
+        pytest.param("alice+a alice~a@120", False, False, id="taken back when it was over"),
+        pytest.param(
+            BOTH + "alice~b@120", None, False, id="nothing that comes when all is approved"
+        ),
+        pytest.param("bob-a@120", False, False, id="a denial when its own time was over"),
     ],
 )
-def test_what_came_first_ends_the_wait_of_the_gang(story: str, denied: bool) -> None:
+def test_what_came_first_ends_the_wait_of_the_gang(
+    story: str, denied: bool | None, counts: bool
+) -> None:
+    """``denied``: None: it is approved; ``counts``: whether the last word does."""
     again = away(story)
+    applied = {word.decision_id: counted for word, counted, _ in again.observer.decisions}
+    assert applied[len(story.split())] is counts
+    if denied is None:
+        assert bound(again) == ["a", "b"]
+        return
     assert (bound(again), again.waiting_names()) == ([], [])
     ends = {last(again, name).message for name in "ab"}
     assert any("denied by bob" in text for text in ends) is denied
     assert any("timeout" in text for text in ends) is not denied
-    late = [word for word, applied, _ in again.observer.decisions if word.at and not applied]
-    assert denied or any(word.decision_id == len(story.split()) for word in late)
 
 
 def test_time_that_approves_is_not_overruled_by_a_later_denial() -> None:
@@ -101,9 +120,21 @@ def test_no_gang_is_let_go_as_approved_that_is_not_what_was_approved(
     assert last(again, "a").outcome is not WaitOutcome.ALLOWED
 
 
-def test_of_a_pod_without_a_gang_the_first_word_counts() -> None:
-    for story, ended in (("alice+p bob-p@50", ["p"]), ("bob-p alice+p@50", [])):
-        h = harness(pod(), timeoutSeconds=100)
-        said = words(h, story)
-        h.clock.advance(10.0)
-        assert bound(restart(h, *said)) == ended
+@pytest.mark.parametrize(
+    ("story", "ends", "waits"),
+    [
+        pytest.param("alice+p bob-p@50", ["p"], [], id="an approval first"),
+        pytest.param("bob-p alice+p@50", [], [], id="a denial first"),
+        pytest.param("alice+p alice~p@50", [], ["p"], id="an approval that is taken back"),
+        pytest.param("alice+p alice~p@50 bob-p@60", [], [], id="and then a denial"),
+        pytest.param("alice+p alice~p@120", ["p"], [], id="taken back when its time was over"),
+        pytest.param("alice+p alice~p@50 bob+p@60", ["p"], [], id="and then another approval"),
+    ],
+)
+def test_a_pod_without_a_gang(story: str, ends: list[str], waits: list[str]) -> None:
+    """Nothing comes of an approval before all is heard: people were told that it is taken back."""
+    h = harness(pod(), timeoutSeconds=100)
+    said = words(h, story)
+    h.clock.advance(70.0 if "@120" not in story else 130.0)
+    again = restart(h, *said)
+    assert (bound(again), again.waiting_names()) == (ends, waits)
