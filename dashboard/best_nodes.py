@@ -6,16 +6,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scheduler_core.records import CycleRecord, Deferred, NodeScores, ScoreMatrix
 
 #: How many a record tells (``scheduler_core.cycle_record.BEST_NODES``).
 BEST: Final = 20
+
+#: Totals that are put in order at once: 4 MB.
+_MOST_CELLS: Final = 2**19
+#: A total beyond this is an extender's doing; such cycles are told by their objects.
+_LARGEST: Final = 2**40
+_UNSCORED: Final = -(2**62)
 
 Packed = dict[str, Any]
 
@@ -24,16 +29,24 @@ _rows_of: tuple[Sequence[str], dict[str, int]] = ((), {})
 
 
 def pack(record: CycleRecord) -> Packed:
-    """The record's best nodes by column; {} where it has none.
+    """The record's best nodes by column; {} where it has none."""
+    return pack_all((record,))[0]
 
-    Where nobody has asked the record for them yet, they are read off its matrix, which is some ten
-    times faster than making an object for each score.
+
+def pack_all(records: Sequence[CycleRecord]) -> list[Packed]:
+    """``pack`` of each.
+
+    Where nobody has asked a record for its best nodes yet, they are read off its matrix, which is
+    some ten times faster than making an object for each score; and off the matrices of many records
+    at once, because each operation on a long array hands the interpreter's lock to the scheduler's
+    thread and has to wait for it again.
     """
-    if isinstance(record.best, Deferred) and record.matrix is not None and record.node:
-        packed = _from_matrix(record.matrix, record.node)
-        if packed is not None:
-            return packed
-    return _from_nodes(record.best)
+    found = [_from_nodes(record.best) if _is_told(record) else None for record in records]
+    open_ = [index for index, packed in enumerate(found) if packed is None]
+    for same in _alike([(index, records[index]) for index in open_]):
+        for (index, record), packed in zip(same, _from_matrices([r for _, r in same]), strict=True):
+            found[index] = _from_nodes(record.best) if packed is None else packed
+    return [packed or {} for packed in found]
 
 
 def unpack(packed: Any) -> list[dict[str, Any]]:
@@ -69,20 +82,53 @@ def weights(packed: Any) -> dict[str, int]:
     return dict(zip(packed["plugins"], packed["weights"], strict=True))
 
 
-def _from_matrix(matrix: ScoreMatrix, node: str) -> Packed | None:
-    """None where the matrix does not say how a total came about (extenders add to it)."""
-    if not matrix.scored or not len(matrix.plugins):
-        return None
-    chosen = _row(matrix.node_names, node)
-    if chosen is None:
-        return None
-    rows = best_rows(matrix, chosen)
+def _is_told(record: CycleRecord) -> bool:
+    """Whether its matrix does not tell its best nodes, or they were read before."""
+    matrix = record.matrix
+    if matrix is None or not isinstance(record.best, Deferred):
+        return True
+    return not matrix.scored or not matrix.plugins or _row(matrix.node_names, record.node) is None
+
+
+Numbered = tuple[int, CycleRecord]
+
+
+def _alike(records: Sequence[Numbered]) -> Iterator[list[Numbered]]:
+    """Runs of records over the same nodes, none with more cells than ``_MOST_CELLS``."""
+    run: list[Numbered] = []
+    for item in records:
+        names = _matrix(item[1]).node_names
+        if run:
+            is_full = (len(run) + 1) * len(names) > _MOST_CELLS
+            if is_full or _matrix(run[0][1]).node_names is not names:
+                yield run
+                run = []
+        run.append(item)
+    if run:
+        yield run
+
+
+def _matrix(record: CycleRecord) -> ScoreMatrix:
+    assert record.matrix is not None
+    return record.matrix
+
+
+def _from_matrices(records: Sequence[CycleRecord]) -> list[Packed | None]:
+    """Of records over the same nodes; None where a matrix does not say how a total came about
+    (extenders add to it)."""
+    matrices = [_matrix(record) for record in records]
+    chosen = [_row(m.node_names, r.node) or 0 for m, r in zip(matrices, records, strict=True)]
+    rows = best_rows(matrices, chosen)
+    return [_from_matrix(matrix, best) for matrix, best in zip(matrices, rows, strict=True)]
+
+
+def _from_matrix(matrix: ScoreMatrix, rows: list[int]) -> Packed | None:
     normalized = matrix.normalized[:, rows]
     totals = matrix.total[rows]
-    if not np.array_equal(matrix.weights @ normalized.astype(np.int64), totals):
+    if not (matrix.weights @ normalized.astype(np.int64) == totals).all():
         return None
     return {
-        "nodes": [matrix.node_names[row] for row in rows.tolist()],
+        "nodes": [matrix.node_names[row] for row in rows],
         "totals": totals.tolist(),
         "plugins": matrix.plugins,
         "weights": matrix.weights.tolist(),
@@ -91,39 +137,26 @@ def _from_matrix(matrix: ScoreMatrix, node: str) -> Packed | None:
     }
 
 
-def best_rows(matrix: ScoreMatrix, chosen: int) -> NDArray[np.intp]:
-    """Rows of the highest totals, highest first; of equals ``chosen``, then the first in order."""
-    total = np.where(matrix.normalized[0] >= 0, matrix.total, np.int64(-1))
-    scored = int(np.count_nonzero(matrix.normalized[0] >= 0))
-    keep = min(BEST, scored)
-    level = int(total.max())
-    rows = np.flatnonzero(total == level)
-    if len(rows) < keep:
-        level = int(np.partition(total, len(total) - keep)[len(total) - keep])
-        above, at = np.flatnonzero(total > level), np.flatnonzero(total == level)
-        above = above[np.argsort(-total[above], kind="stable")]
-        rows = np.concatenate((above, at))
-    rows = _first_of_equals(rows, total, chosen)
-    return rows[:keep]
-
-
-def _first_of_equals(
-    rows: NDArray[np.intp], total: NDArray[np.int64], chosen: int
-) -> NDArray[np.intp]:
-    (found,) = np.nonzero(rows == chosen)
-    if not len(found):
-        return rows
-    place = int(found[0])
-    first = int(np.argmax(total[rows] == total[chosen]))
-    if place == first:
-        return rows
-    moved = rows.copy()
-    moved[first + 1 : place + 1] = rows[first:place]
-    moved[first] = chosen
-    return moved
+def best_rows(matrices: Sequence[ScoreMatrix], chosen: Sequence[int]) -> list[list[int]]:
+    """Of each of k matrices over the same n nodes the rows of the ``BEST`` highest totals, highest
+    first; of equals ``chosen``, then the first in order."""
+    nodes = len(matrices[0].node_names)
+    keep = min(BEST, nodes)
+    totals = np.stack([matrix.total for matrix in matrices])
+    scored = np.stack([matrix.normalized[0] for matrix in matrices]) >= 0
+    # One number that orders by total, then by row: no two nodes of a cycle have the same.
+    order = np.clip(totals, -_LARGEST, _LARGEST) * (2 * nodes) + np.arange(nodes, 0, -1)
+    order[range(len(matrices)), chosen] += nodes
+    order[~scored] = _UNSCORED
+    best = np.argpartition(order, nodes - keep, axis=1)[:, nodes - keep :]
+    values = np.take_along_axis(order, best, axis=1)
+    best = np.take_along_axis(best, np.argsort(-values, axis=1), axis=1)
+    counts = np.minimum(np.count_nonzero(scored, axis=1), keep)
+    return [rows[:count] for rows, count in zip(best.tolist(), counts.tolist(), strict=True)]
 
 
 def _row(names: tuple[str, ...], node: str) -> int | None:
+    """Where the node is; None: nowhere (a cycle without a node has the name "")."""
     global _rows_of
     known, rows = _rows_of
     if known is not names:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dashboard import best_nodes, bulk, frames
+from dashboard.told import Told
 from scheduler_core.records import BindingRecord, CycleRecord
 
 #: Times are kept to a tenth of a microsecond.
@@ -86,16 +88,21 @@ class PreparedCycle:
     detail: str
 
 
-def prepare_cycle(
-    record: CycleRecord, dropped: bool, best: best_nodes.Packed | None = None
-) -> PreparedCycle:
-    """``best``: the best nodes, where they were worked out before.
+def prepare_cycles(cycles: Sequence[Told]) -> dict[int, PreparedCycle]:
+    """Cycles that were told, by their sequence number.
 
     Raises:
-        TypeError, ValueError: the record holds what is no fact of a cycle.
+        TypeError, ValueError: a record holds what is no fact of a cycle.
     """
-    packed = best_nodes.pack(record) if best is None else best
-    return PreparedCycle(record, dropped, _detail(record, packed))
+    known = [(told, told.record) for told in cycles if isinstance(told.record, CycleRecord)]
+    new = [record for told, record in known if told.best is None]
+    packed = iter(best_nodes.pack_all(new))
+    return {
+        record.sequence: PreparedCycle(
+            record, told.dropped, _detail(record, next(packed) if told.best is None else told.best)
+        )
+        for told, record in known
+    }
 
 
 def _detail(record: CycleRecord, best: best_nodes.Packed) -> str:

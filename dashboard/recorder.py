@@ -1,11 +1,11 @@
 """Recorder: the Observer that turns what a scheduler tells into rows and frames.
 
 The scheduler thread only appends to a queue. A thread of the recorder writes batches of at most
-1,000 rows, at most 20 times a second, one transaction each, so that a person's click never waits
-long for the database. Rows are never dropped: when ``KUBESCHED_RECORDER_QUEUE`` of them wait, the
-scheduler waits too (back-pressure, measured). A row that the database refuses again and again is
-given up, counted and shown. While the database is away the queue is kept and the batch is tried
-again.
+1,000 rows, at most 20 times a second, 10 under load, one transaction each, so that a person's
+click never waits long for the database. Rows are never dropped: when ``KUBESCHED_RECORDER_QUEUE``
+of them wait, the scheduler waits too (back-pressure, measured). A row that the database refuses
+again and again is given up, counted and shown. While the database is away the queue is kept and the
+batch is tried again.
 
 Compressing a matrix costs more than all the rest of its cycle, so that at most a few are stored
 with each batch: first those of waiting pods and failed attempts, then the newest of the others.
@@ -57,6 +57,10 @@ IDLE_MATRICES: Final = 25
 QUIET_ROWS: Final = 20
 BUSY_ROWS: Final = 100
 BATCH_INTERVAL: Final = 0.05
+#: Where batches have more rows than this they come half as often. Much of what a batch costs is the
+#: same for any size, the scheduler waits for the interpreter's lock meanwhile, and pages are sent
+#: ten frames a second at most.
+MANY_ROWS: Final = 50
 #: Bytes of matrices that may wait to be written: half for cycles that simply succeeded, half for
 #: waiting pods and failed attempts, which people look up later. 650 matrices of 1,523 x 6.
 MATRIX_BYTES: Final = 128 * 2**20
@@ -82,7 +86,7 @@ class Recorder(Observer):
         wall: the time of day.
         queue_limit: rows that may wait before the scheduler does.
         matrix_bytes: of matrices that may wait before the oldest of them are dropped.
-        interval: seconds from the beginning of one batch to the next.
+        interval: seconds from the beginning of one batch to the next; twice that under load.
     """
 
     def __init__(
@@ -295,7 +299,7 @@ class Recorder(Observer):
                     return
                 self._written()
                 self._prune()
-                self._pace(began)
+                self._pace(began, len(batch.told))
         except Exception as error:
             logger.exception("run %s: the recorder failed", self._run_id)
             self._fail(f"its recorder failed: {error!r}")
@@ -482,12 +486,13 @@ class Recorder(Observer):
         except DatabaseError as error:
             logger.warning("run %s: old matrices stay for now: %s", self._run_id, error)
 
-    def _pace(self, began: float) -> None:
+    def _pace(self, began: float, rows: int) -> None:
         """Leave the database to others for the rest of the interval, unless somebody waits."""
+        interval = self._interval * (2 if rows > MANY_ROWS else 1)
         with self._changed:
             self._changed.wait_for(
                 lambda: self._flushing > 0 or self._closing,
-                max(0.0, self._interval - (time.monotonic() - began)),
+                max(0.0, interval - (time.monotonic() - began)),
             )
 
 

@@ -159,16 +159,11 @@ class BatchWriter:
         return done
 
     def _prepare(self, batch: Batch) -> _Prepared:
-        cycles = {}
-        for told in batch.told:
-            if isinstance(told.record, CycleRecord):
-                record = told.record
-                cycles[record.sequence] = columns.prepare_cycle(record, told.dropped, told.best)
         listing = frames.listing_dict(batch.listing) if batch.listing is not None else None
         usage = frames.usage_dict(batch.usage) if batch.usage is not None else None
         states = ((RunListing.Topic.QUEUES, listing), (RunListing.Topic.USAGE, usage))
         return _Prepared(
-            cycles=cycles,
+            cycles=columns.prepare_cycles(batch.told),
             ends={
                 t.record.cycle: t.record for t in batch.told if isinstance(t.record, BindingRecord)
             },

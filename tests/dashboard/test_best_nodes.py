@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,31 +44,70 @@ def record_of(found: ScoreMatrix, chosen: int) -> CycleRecord:
     return cycle(1, node=names[chosen], best=best, matrix=found)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(3, 60), st.integers(0, 5_000), st.integers(1, 4))
-def test_read_off_the_matrix_they_are_the_same(nodes: int, seed: int, levels: int) -> None:
+def scored(nodes: int, seed: int, levels: int) -> ScoreMatrix:
+    """Few different totals, and two nodes that are not feasible."""
     found = matrix(nodes, seed)
     scores = np.random.default_rng(seed).integers(0, levels, (2, nodes)).astype(np.int8)
     scores[:, :2] = -1
     total = found.weights @ np.maximum(scores, 0).astype(np.int64)
     total[:2] = -1
-    found = ScoreMatrix(
-        found.node_names, found.plugins, found.weights, tuple(found.raw), scores, total,
-        found.rejection, found.reasons, True,
-    )  # fmt: skip
-    chosen = int(np.flatnonzero(total == total.max())[-1])
-    record = record_of(found, chosen)
+    return replace(found, raw=tuple(found.raw), normalized=scores, total=total, scored=True)
+
+
+def last_of_the_best(found: ScoreMatrix) -> int:
+    return int(np.flatnonzero(found.total == found.total.max())[-1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(3, 60), st.integers(0, 5_000), st.integers(1, 4))
+def test_read_off_the_matrix_they_are_the_same(nodes: int, seed: int, levels: int) -> None:
+    found = scored(nodes, seed, levels)
+    record = record_of(found, last_of_the_best(found))
     packed = best_nodes.pack(record)
     assert "weighted" not in packed
     assert best_nodes.unpack(packed) == api_form(record.best)
 
 
+KINDS = st.sampled_from(["scored", "others", "shared", "extender", "read", "nowhere", "no matrix"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(KINDS, st.integers(0, 5_000)), max_size=8), st.integers(3, 60))
+def test_of_many_records_at_once_they_are_those_of_each(
+    kinds: list[tuple[str, int]], nodes: int
+) -> None:
+    names = scored(nodes, 0, 3).node_names
+    records = [_record(kind, seed, names) for kind, seed in kinds]
+    told = [[] if record.best == () else api_form(record.best) for record in map(_again, records)]
+    assert [best_nodes.unpack(packed) for packed in best_nodes.pack_all(records)] == told
+
+
+def _record(kind: str, seed: int, names: tuple[str, ...]) -> CycleRecord:
+    if kind == "no matrix":
+        return cycle(1, matrix=None)
+    found = scored(len(names) + (3 if kind == "others" else 0), seed, 3)
+    if kind == "shared":
+        found = replace(found, node_names=names)
+    chosen = last_of_the_best(found)
+    if kind == "extender":
+        points = np.where(found.total >= 0, found.total + seed % 7 + 1, -1)
+        found = replace(found, total=points)
+    record = record_of(found, chosen)
+    if kind == "read":
+        len(record.best)
+    return replace(record, node="", best=()) if kind == "nowhere" else record
+
+
+def _again(record: CycleRecord) -> CycleRecord:
+    """The same, and what is read of it is not read of the other."""
+    if not isinstance(record.best, Deferred) or record.matrix is None:
+        return record
+    return record_of(record.matrix, record.matrix.node_names.index(record.node))
+
+
 def test_points_of_an_extender_are_not_in_the_matrix() -> None:
     found = matrix(6)
-    found = ScoreMatrix(
-        found.node_names, found.plugins, found.weights, tuple(found.raw), found.normalized,
-        found.total + 5, found.rejection, found.reasons, True,
-    )  # fmt: skip
+    found = replace(found, raw=tuple(found.raw), total=found.total + 5, scored=True)
     record = record_of(found, 2)
     packed = best_nodes.pack(record)
     assert packed["weighted"]
