@@ -63,7 +63,7 @@ class PipelineOptions:
     """
 
     nodes: int = 1000
-    rate: float = 1050.0
+    rate: float = 1100.0
     backlog: int = 0
     run_seconds: float = 10.0
     pages: int = 20

@@ -135,7 +135,7 @@ def _add_core(group: Any) -> None:
 
 def _add_pipeline(group: Any) -> None:
     group.add_argument(
-        "--rate", type=number(0), metavar="R", help="pods that arrive a second (1050)"
+        "--rate", type=number(0), metavar="R", help="pods that arrive a second (1100)"
     )
     group.add_argument(
         "--backlog", type=number(0), metavar="N", help="pods that wait when it begins (0)"
