@@ -130,19 +130,27 @@ class RestoredWaits:
                 strict = strictest(record.terms or ApprovalTerms(), terms_now(record))
                 self._stories[record.pod.uid].terms[record.pod.uid] = strict
         for record in self:
-            members = [item for item in self.gang_of(record) if _waited_with(item, record)]
-            members = members or [record]
-            terms = [self._terms_met(member, terms_now(member)) for member in members]
-            if record.let_go or (is_bound(record) and None not in terms):
-                for member, met in zip(members, terms, strict=True):
-                    if member.needs_approval and not member.let_go:
-                        self._note_let_go(member, met, LET_GO)
-        for record in self:
-            if record.let_go or not record.pod_group or not record.needs_approval:
-                continue
-            story = self._stories[record.pod.uid]
+            if record.let_go or is_bound(record):
+                self._complete_gang_of(record, terms_now)
+        for story in {id(story): story for story in self._stories.values()}.values():
             if story.hear().is_approved and all(map(is_there, story.members.values())):
-                self._note_let_go(record, None, APPROVED_MEANWHILE)
+                for record in map(self._records.__getitem__, story.members):
+                    if record.pod_group and record.needs_approval and not record.let_go:
+                        self._note_let_go(record, None, APPROVED_MEANWHILE)
+
+    def _complete_gang_of(
+        self,
+        record: WaitingPodRecord,
+        terms_now: Callable[[WaitingPodRecord], ApprovalTerms | None],
+    ) -> None:
+        """It was let go, or is bound: so were those that waited with it, if all was said."""
+        members = [item for item in self.gang_of(record) if _waited_with(item, record)]
+        members = members or [record]
+        terms = [self._terms_met(member, terms_now(member)) for member in members]
+        if record.let_go or None not in terms:
+            for member, met in zip(members, terms, strict=True):
+                if member.needs_approval and not member.let_go:
+                    self._note_let_go(member, met, LET_GO)
 
     def _note_let_go(self, record: WaitingPodRecord, met: ApprovalTerms | None, text: str) -> None:
         """Said of all at once, before anything else of one of them: where this worker dies, too,
