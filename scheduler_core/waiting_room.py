@@ -198,12 +198,26 @@ class WaitingRoom:
             return
         if record is None:
             return
+        if self._has_lost_its_group(record):
+            self._end_without_group(record)
+            return
         if self._nodes.get(record.node) is not None:
             self._carried[uid] = record
             return
         text = f"node {record.node} was deleted before {record.pod.key} was bound"
         self._resolve(record, WaitOutcome.BROKEN, text)
         self._break_gang(self.directory.gang_of(cycle.pod), record.gang_uid, text)
+
+    def _has_lost_its_group(self, record: WaitingPodRecord) -> bool:
+        """The PodGroup with which it was approved is gone; another of its name is another gang."""
+        found = (self.directory.group(GangId(k, record.pod_group)) for k in self.directory.kinds)
+        uids = [group.uid for group in found if group is not None]
+        return bool(record.gang_uid) and record.gang_uid not in uids
+
+    def _end_without_group(self, record: WaitingPodRecord) -> None:
+        """It was let go, and its binding failed: nothing is left of what people approved."""
+        text = f"PodGroup {record.pod_group} was deleted before {record.pod.key} was bound"
+        self._resolve(record, WaitOutcome.REJECTED, text)
 
     def _resolve(self, record: WaitingPodRecord, outcome: WaitOutcome, text: str) -> None:
         """Tell of a wait that was over already that it ended otherwise."""
@@ -292,6 +306,10 @@ class WaitingRoom:
         """A PodGroup changed, or is gone. A gang that is complete by a lower number goes on; one
         that is not by a higher one, or that has no PodGroup any more, is tried anew."""
         gang = GangId(kind, key)
+        for uid, record in list(self._carried.items()):
+            if record.pod_group == key and self._has_lost_its_group(record):
+                del self._carried[uid]
+                self._end_without_group(record)
         if gang not in self.gangs:
             return
         plugin = quorum_plugin(kind)

@@ -551,6 +551,8 @@ def _gang_partly_bound(facts: Facts, terms: Terms) -> Iterator[str]:
         first = _all_approved_at(facts, group, first)
         if len(bound) >= group.least_after(first) or _is_excused(facts, group, members, first):
             continue
+        if _went_before_the_rest(bound, terms):
+            continue
         names = sorted(pod.key for pod in bound)
         yield f"{group.key}: {names} are bound, {group.least_after(first)} are needed"
 
@@ -587,6 +589,17 @@ def _is_excused(facts: Facts, group: Group, members: Iterable[Pod], first: float
     ]
     bound = [pod for pod in members if pod.bound]
     return bool(gone) and len(bound) + len(gone) >= group.least_after(first)
+
+
+def _went_before_the_rest(bound: Sequence[Pod], terms: Terms) -> bool:
+    """Its users deleted every member that was bound before a worker had to bind the others: the
+    worker died between two bindings, and when one was there again, or within the time in which it
+    has to act, nobody of the gang ran any more. All or none: then none is right, and to bind the
+    others would have left the gang in part. A worker that lived, and left them unbound for longer
+    than it may, is not excused by a deletion that came later."""
+    last = max(at for pod in bound for at, _ in pod.binds)
+    gone = [pod.deleted_at for pod in bound]
+    return all(at is not None and at <= _due(last, terms) for at in gone)
 
 
 def _lost_its_node(facts: Facts, wait: Row, first: float) -> bool:

@@ -178,6 +178,14 @@ def a_gang_one_of_which_its_user_took_away(hand: Hand) -> None:
     hand.delete(second.uid, at=2.0)
 
 
+def a_gang_that_was_gone_before_a_worker_was_back(hand: Hand) -> None:
+    """It died between two bindings, and the bound one was deleted: nobody of the gang runs."""
+    hand.away = [(NOW + 2, NOW + 30)]
+    first, second = hand.gang(True, False)
+    hand.delete(first.uid, at=31.0)
+    WaitingPod.objects.filter(pk=second.pk).update(state="rejected", message="its gang is gone")
+
+
 def a_gang_that_needs_fewer(hand: Hand) -> None:
     hand.gang(True, False)
     hand.group("g", 1, at=5.0, verb="patch")
@@ -204,7 +212,8 @@ def two_pods_of_one_name(hand: Hand) -> None:
     [
         approved, denied, timed_out_in_time, timed_out_when_a_worker_was_back, let_go_by_its_terms,
         a_late_word_that_was_refused, a_whole_gang, a_broken_gang,
-        a_gang_one_of_which_its_user_took_away, a_gang_that_needs_fewer, two_pods_of_one_name,
+        a_gang_one_of_which_its_user_took_away, a_gang_that_was_gone_before_a_worker_was_back,
+        a_gang_that_needs_fewer, two_pods_of_one_name,
         asked_again_when_it_had_changed,
     ],
     ids=lambda story: story.__name__,
@@ -375,6 +384,20 @@ def half_a_gang_whose_room_others_took(hand: Hand) -> None:
     WaitingPod.objects.filter(name="g-1").update(state="broken", message=why)
 
 
+def half_a_gang_that_was_deleted_after_a_worker_was_back(hand: Hand) -> None:
+    hand.away = [(NOW + 2, NOW + 30)]
+    first, second = hand.gang(True, False)
+    hand.delete(first.uid, at=33.0)
+    WaitingPod.objects.filter(pk=second.pk).update(state="rejected", message="its gang is gone")
+
+
+def half_a_gang_of_which_a_part_was_deleted(hand: Hand) -> None:
+    hand.away = [(NOW + 2, NOW + 30)]
+    first, _, third = hand.gang(True, True, False)
+    hand.delete(first.uid, at=20.0)
+    WaitingPod.objects.filter(pk=third.pk).update(state="rejected", message="too few")
+
+
 def half_a_gang_that_is_broken_without_a_word(hand: Hand) -> None:
     hand.gang(True, False)
     WaitingPod.objects.filter(name="g-1").update(state="broken")
@@ -447,6 +470,8 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
         half_a_gang, half_a_gang_that_is_broken_without_a_word,
         a_broken_gang_that_still_holds_a_node, half_a_gang_of_which_a_wait_broke_before,
         half_a_gang_that_broke_although_no_node_went, half_a_gang_whose_room_others_took,
+        half_a_gang_that_was_deleted_after_a_worker_was_back,
+        half_a_gang_of_which_a_part_was_deleted,
     ],
     "asked again too soon": [asked_again_after_a_denial, a_gang_asked_again_after_its_time],
     "waits for nothing": [a_wait_whose_pod_is_gone, a_wait_whose_pod_is_bound],

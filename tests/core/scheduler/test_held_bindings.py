@@ -303,6 +303,28 @@ class TestEnds:
         h.cluster.delete("PodGroup", "default", "g")
         tries(h, 5.0)
         assert h.node_of("other") == "n0"
+        text = "PodGroup default/g was deleted before default/b was bound"
+        assert (last(h, "b").outcome, last(h, "b").message) == (WaitOutcome.REJECTED, text)
+
+    def test_its_pod_group_is_deleted_when_it_has_given_its_node_back(self) -> None:
+        """Another PodGroup of the name is another gang; nobody approved that one."""
+        h, api = gang_of_two(a=AWAY, b=AWAY)
+        assert {last(h, name).outcome for name in "ab"} == {WaitOutcome.ALLOWED}
+        h.cluster.delete("PodGroup", "default", "g")
+        h.settle()
+        ends = {name: (last(h, name).outcome, last(h, name).message) for name in "ab"}
+        assert ends == {
+            name: (
+                WaitOutcome.REJECTED,
+                f"PodGroup default/g was deleted before default/{name} was bound",
+            )
+            for name in "ab"
+        }
+        api.errors.clear()
+        h.cluster.delete("Pod", "default", "other", grace_period_seconds=0)
+        h.create("PodGroup", make_pod_group("g").min_member(2))
+        tries(h, 60.0)
+        assert (bound(h), sorted(h.waiting_names())) == ([], ["a", "b"])
 
     def test_the_api_says_no_for_fifteen_minutes(self) -> None:
         """Others need not wait for ever for a room that it cannot have."""
