@@ -52,12 +52,14 @@ def hear(
     for word in ordered:
         # What a record counts may have been said at any time; the words say when.
         waits[word.pod_uid].users.discard(word.user)
+    too_late: set[int] = set()
     overruled: set[int] = set()
-    for number, word in enumerate(ordered):
-        end, approves = _end_by_time(waits.values())
-        if _is_over(word, end):
-            late = frozenset(later.decision_id for later in ordered[number:])
-            return Heard(approves, None, late, frozenset(overruled))
+    for word in ordered:
+        # Not the last of them: a whole gang's approval that stands in for one that was taken back
+        # was given before.
+        if _is_over(word, _end_by_time(waits.values())[0]):
+            too_late.add(word.decision_id)
+            continue
         wait = waits[word.pod_uid]
         if _is_over(word, wait.own_end):
             continue
@@ -68,7 +70,9 @@ def hear(
         else:
             return Heard(denial=word)
     is_approved = bool(ordered) and all(wait.is_ready for wait in waits.values())
-    return Heard(is_approved, overruled=frozenset(overruled))
+    if too_late:
+        is_approved = _end_by_time(waits.values())[1]
+    return Heard(is_approved, None, frozenset(too_late), frozenset(overruled))
 
 
 def strictest(one: ApprovalTerms, other: ApprovalTerms | None) -> ApprovalTerms:

@@ -15,7 +15,7 @@ def words(h: Harness, story: str) -> list[PermitDecision]:
     """``"alice+a alice+b bob-a@50"``: who approves (+), denies (-) or takes back (~) which pod, and
     how many seconds after now; 1 where it is not said."""
     signs = {"+": Verdict.APPROVE, "-": Verdict.DENY, "~": Verdict.REVOKE}
-    found = []
+    found: list[PermitDecision] = []
     for number, word in enumerate(story.split(), 1):
         said, _, at = word.partition("@")
         sign = next(sign for sign in signs if sign in said)
