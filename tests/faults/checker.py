@@ -493,6 +493,7 @@ def _deadline_not_applied(facts: Facts, terms: Terms) -> Iterator[str]:
         deadline, ended = wait["deadline"], wait["resolved_at"]
         due = _due(deadline, terms)
         if wait["state"] == "timed_out":
+            due = _due(_over_at(facts, wait), terms)
             if ended is None or ended > due + EPSILON:
                 yield f"{_name(wait)} timed out {ended} s, due {due}"
             elif ended < _end_by_time(facts, wait) - EPSILON:
@@ -503,6 +504,28 @@ def _deadline_not_applied(facts: Facts, terms: Terms) -> Iterator[str]:
             yield f"{_name(wait)} is open {terms.ended_at - deadline:.3f} s after its deadline"
         elif _let_go_by_time(facts, wait) and ended > due + EPSILON:
             yield f"{_name(wait)} was approved by time {ended - deadline:.3f} s late"
+
+
+def _over_at(facts: Facts, wait: Row) -> float:
+    """When the time of a wait was over that timed out: at its deadline. A member of a gang that had
+    its approvals by then has no deadline any more; it waits for the others. Its time is over when
+    an approval is taken back after that, or when that of the first other member is which had not
+    enough: that ends the wait of all (docs/approvals.md). Both are in the rows."""
+    deadline = float(wait["deadline"])
+    if not wait["gang_uid"] or not _enough(facts, wait, deadline - EPSILON):
+        return deadline
+    over = [
+        float(word["at"])
+        for word in facts.decisions[wait["id"]]
+        if word["verdict"] == "revoke" and word["applied"] and word["at"] >= deadline - EPSILON
+    ]
+    over += [
+        float(other["deadline"])
+        for other in _asked_with(facts, wait)
+        if other["state"] == "timed_out" and other["resolved_at"] == wait["resolved_at"]
+        if not _enough(facts, other, other["deadline"] - EPSILON)
+    ]
+    return max(deadline, min(over, default=deadline))
 
 
 def _due(deadline: float, terms: Terms) -> float:

@@ -150,6 +150,25 @@ def timed_out_when_a_worker_was_back(hand: Hand) -> None:
     hand.wait(hand.pod("p"), "timed_out", resolved_by="ManualApproval", resolved_at=31.9)
 
 
+def an_approved_member_that_waited_on(hand: Hand, *, ended: float = 21.5) -> None:
+    """Until time was over for the other one of its gang."""
+    end = {"resolved_by": "ManualApproval", "resolved_at": ended, "gang_uid": "uid-g"}
+    hand.group("g", 2)
+    first, second = (hand.pod(f"g-{number}", group="g") for number in range(2))
+    hand.word(hand.wait(first, "timed_out", pod_group="default/g", **end))
+    hand.wait(second, "timed_out", pod_group="default/g", deadline=20.0, **end)
+
+
+def an_approved_member_whose_approval_was_taken_back(
+    hand: Hand, *, ended: float = 16.5, back: float = 15.0
+) -> None:
+    an_approved_member_that_waited_on(hand, ended=ended)
+    WaitingPod.objects.filter(name="g-1").update(state="rejected", message="its gang was")
+    wait = WaitingPod.objects.get(name="g-0")
+    hand.word(wait, verdict="revoke", at=back)
+    WaitingPod.objects.filter(name="g-0").update(approvals=[])
+
+
 def let_go_by_its_terms(hand: Hand) -> None:
     uid = hand.pod("p")
     hand.wait(uid, terms={**TERMS, "at_deadline": "approve"}, resolved_at=10.5)
@@ -213,7 +232,8 @@ def two_pods_of_one_name(hand: Hand) -> None:
         approved, denied, timed_out_in_time, timed_out_when_a_worker_was_back, let_go_by_its_terms,
         a_late_word_that_was_refused, a_whole_gang, a_broken_gang,
         a_gang_one_of_which_its_user_took_away, a_gang_that_was_gone_before_a_worker_was_back,
-        a_gang_that_needs_fewer, two_pods_of_one_name,
+        a_gang_that_needs_fewer, two_pods_of_one_name, an_approved_member_that_waited_on,
+        an_approved_member_whose_approval_was_taken_back,
         asked_again_when_it_had_changed,
     ],
     ids=lambda story: story.__name__,
@@ -335,6 +355,18 @@ def a_word_that_counted_after_the_deadline(hand: Hand) -> None:
 
 def a_deadline_that_was_applied_late(hand: Hand) -> None:
     hand.wait(hand.pod("p"), "timed_out", resolved_by="ManualApproval", resolved_at=12.1)
+
+
+def an_approved_member_that_waited_on_after_that(hand: Hand) -> None:
+    an_approved_member_that_waited_on(hand, ended=22.5)
+
+
+def a_member_whose_approval_was_taken_back_before_its_deadline(hand: Hand) -> None:
+    an_approved_member_whose_approval_was_taken_back(hand, back=9.0)
+
+
+def a_member_that_waited_on_after_its_approval_was_taken_back(hand: Hand) -> None:
+    an_approved_member_whose_approval_was_taken_back(hand, ended=17.5)
 
 
 def a_deadline_that_was_applied_early(hand: Hand) -> None:
@@ -463,7 +495,9 @@ VIOLATIONS: dict[str, list[Callable[[Hand], None]]] = {
     "deadline not applied": [
         a_deadline_that_was_applied_late, a_deadline_that_was_applied_early,
         a_deadline_that_was_applied_late_after_a_return, a_deadline_that_was_never_applied,
-        terms_that_let_it_go_late,
+        terms_that_let_it_go_late, an_approved_member_that_waited_on_after_that,
+        a_member_whose_approval_was_taken_back_before_its_deadline,
+        a_member_that_waited_on_after_its_approval_was_taken_back,
     ],
     "deadline moved": [a_restart_that_gave_more_time],
     "gang partly bound": [
