@@ -29,6 +29,7 @@ from scheduler_core.failure_handler import FailureHandler
 from scheduler_core.framework.runtime.framework import Services
 from scheduler_core.framework.runtime.waiting_pods import WaitingPodsMap
 from scheduler_core.gang_deadlock import GangDeadlocks
+from scheduler_core.gangs_bound_in_part import GangsBoundInPart
 from scheduler_core.held_bindings import Backoff
 from scheduler_core.inbox import Inbox
 from scheduler_core.kept_first import Kept
@@ -211,6 +212,9 @@ class Scheduler:
         self._restoring = RestoringWaits(
             parts, self._scheduling, self._attempts, self._after_permit
         )
+        self._gangs_bound_in_part = GangsBoundInPart(
+            parts, self.waiting_room.directory, self._attempts
+        )
         self._handlers = EventHandlers(
             self.cache,
             self.queue,
@@ -345,9 +349,7 @@ class Scheduler:
         worked |= self.waiting_room.settle()
         self.queue.flush()
         if self._watches.all_listed():  # before that nothing is scheduled
-            worked |= self._restoring.restore_one() or (
-                not self._paused and self._attempts.schedule_next()
-            )
+            worked |= self._restoring.restore_one() or (not self._paused and self._schedule_one())
         worked |= self.waiting_room.settle()
         self._kept_first.ask()
         self._listing.tell_if_due(self.depths)
@@ -355,6 +357,9 @@ class Scheduler:
             self._metrics.look(self.queue, self.cache, len(self.waiting_pods), self._paused)
         self._idle = not worked and not self._has_work()
         return worked
+
+    def _schedule_one(self) -> bool:
+        return self._gangs_bound_in_part.schedule_one() or self._attempts.schedule_next()
 
     def handle(self, message: Message) -> None:
         """Take one message into the state."""

@@ -66,6 +66,11 @@ class SchedulingAttempts:
         info = self._queue.pop()
         if info is None:
             return False
+        self.attempt(info)
+        return True
+
+    def attempt(self, info: QueuedPodInfo) -> None:
+        """Try a pod that was popped; of a native gang, the whole of it."""
         if self._groups is not None and self._groups.takes(info.pod):
             cycles = self._groups.run(info, self.sequence)
             for cycle in cycles:
@@ -75,7 +80,6 @@ class SchedulingAttempts:
             cycles = [alone] if alone is not None else []
         for cycle in cycles:
             self._waiting_room.tried_again(cycle)
-        return True
 
     def schedule(self, info: QueuedPodInfo, before: WaitingPodRecord | None) -> PodCycle | None:
         """The cycle of one pod; None where it needs none.
