@@ -34,11 +34,13 @@ class Approvals:
         directory: GangDirectory,
         observers: ObserverSet,
         on_deadline_change: Callable[[Parked], None],
+        is_awaited: Callable[[GangId], bool] = lambda _gang: False,
     ) -> None:
         self._gangs = gangs
         self._directory = directory
         self._observers = observers
         self._on_deadline_change = on_deadline_change
+        self._is_awaited = is_awaited
         #: Pods that are let go whoever has approved them: by uid.
         self._waived: set[str] = set()
         #: Those of them that were let go before, and whose gang may be bound in part: by uid.
@@ -146,10 +148,13 @@ class Approvals:
 
     def release(self, gang: GangId) -> bool:
         """Let a gang go if every member here is ready. Not while the end of a member has not been
-        acted on: it may take the others along."""
+        acted on: it may take the others along; nor while a member of before a restart is still to
+        be taken up, which may not be approved."""
         if not self._gangs.all_ready(gang):
             return False
         members = self._gangs.members(gang)
+        if self._is_awaited(gang) and not all(map(self.is_let_go, members)):
+            return False
         if any(member.waiting.status is not None for member in members):
             return False
         for member in members:

@@ -203,6 +203,10 @@ class RestoredWaits:
         uids = self._gangs.get((record.pod_group, record.gang_uid), {})
         return [self._records[uid] for uid in uids] if record.pod_group else []
 
+    def awaits(self, pod_group: str, gang_uid: str) -> bool:
+        """Whether a member of the gang is still here."""
+        return (pod_group, gang_uid) in self._gangs
+
     def keep_decision(self, decision: PermitDecision) -> bool:
         """Keep a word on a pod that is still to be restored; whether it is."""
         record = self._records.get(decision.pod_uid)

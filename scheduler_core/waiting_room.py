@@ -78,7 +78,9 @@ class WaitingRoom:
         self._nodes: Informer = informers.informer("Node")
         self.directory = GangDirectory(informers, native)
         self.gangs = WaitingGangs()
-        self._approvals = Approvals(self.gangs, self.directory, observers, self._renew_deadline)
+        self._approvals = Approvals(
+            self.gangs, self.directory, observers, self._renew_deadline, self._is_awaited
+        )
         self._parked: dict[str, Parked] = {}
         self._by_node: dict[str, dict[str, Parked]] = {}
         self._changed: deque[WaitingPod] = deque()
@@ -208,6 +210,11 @@ class WaitingRoom:
         self._resolve(record, WaitOutcome.BROKEN, text)
         self._break_gang(self.directory.gang_of(cycle.pod), record.gang_uid, text)
 
+    def has_lost_its_group(self, uid: str) -> bool:
+        """Of a pod that was let go and is not bound: nothing is left of what people approved."""
+        record = self._let_go.get(uid)
+        return record is not None and self._has_lost_its_group(record)
+
     def _has_lost_its_group(self, record: WaitingPodRecord) -> bool:
         """The PodGroup with which it was approved is gone; another of its name is another gang."""
         found = (self.directory.group(GangId(k, record.pod_group)) for k in self.directory.kinds)
@@ -229,7 +236,10 @@ class WaitingRoom:
         """The wait cannot be taken up again; say so. Its gang was approved as one, for nodes that
         it had: where one member is not restored, none is."""
         record = self.restored.drop(uid, outcome, message, rest)
-        if record is None or not record.pod_group or outcome not in _TAKES_GANG_ALONG:
+        if record is None or not record.pod_group:
+            return
+        if outcome not in _TAKES_GANG_ALONG:
+            self._release_gang_of(record)
             return
         text = f"{record.pod.key} of its gang: {message}"
         for sibling in self.restored.gang_of(record):
@@ -238,6 +248,17 @@ class WaitingRoom:
         for parked in self._parked_gang(record):
             if record.let_go or not self._approvals.is_let_go(parked):
                 parked.waiting.break_up(text)
+
+    def _is_awaited(self, gang: GangId) -> bool:
+        """A member that waited before a restart has not been taken up yet."""
+        group = self.directory.group(gang)
+        return group is not None and self.restored.awaits(gang.key, group.uid)
+
+    def _release_gang_of(self, record: WaitingPodRecord) -> None:
+        """The others may have waited for this one alone to be taken up."""
+        for gang in {parked.gang for parked in self._parked_gang(record)}:
+            if gang is not None:
+                self._approvals.release(gang)
 
     def _parked_gang(self, record: WaitingPodRecord) -> Iterator[Parked]:
         for kind in self.directory.kinds:
@@ -263,7 +284,9 @@ class WaitingRoom:
 
     def remove(self, pod: Pod) -> bool:
         """The pod was deleted in the API; whether it waited here."""
-        self.restored.drop(pod.uid, WaitOutcome.REMOVED, GONE)
+        before = self.restored.drop(pod.uid, WaitOutcome.REMOVED, GONE)
+        if before is not None and before.pod_group:
+            self._release_gang_of(before)
         record = self._carried.pop(pod.uid, None)
         if record is not None:
             self._resolve(record, WaitOutcome.REMOVED, f"{GONE} before it was bound")
@@ -357,6 +380,8 @@ class WaitingRoom:
                 heapq.heappush(self._deadlines, (self._deadline_of(uid), uid))
             self._unheard.clear()
         hit = False
+        if len(self.restored):
+            return hit  # the end of one may take along others that are still to be taken up
         while True:
             self._forget_stale_deadlines()
             if not self._deadlines or self._deadlines[0][0] > now:

@@ -637,3 +637,34 @@ class TestRestart:
         assert last(again, "a").outcome is WaitOutcome.BROKEN
         assert last(again, "b").outcome is WaitOutcome.BROKEN
         assert bound(again) == []
+
+
+def test_a_gang_that_is_approved_in_part_waits_for_all_also_after_a_restart() -> None:
+    """Live nobody goes as long as c waits, although two are enough. Waits are taken up one by one:
+    when a and b are here again, c is not yet."""
+    h = harness(*(member(name) for name in "abc"), gang=2)
+    words = [
+        PermitDecision(number, h.pod(name)["metadata"]["uid"], Verdict.APPROVE, "alice")
+        for number, name in enumerate("ab", start=1)
+    ]
+    for word in words:
+        h.decide(word)
+    assert (bound(h), h.waiting_names()) == ([], ["a", "b", "c"])
+    again = restart(h, *words)
+    assert (bound(again), again.waiting_names()) == ([], ["a", "b", "c"])
+    assert say(again, Verdict.DENY, "bob", "c")[0]
+    assert bound(again) == []
+
+
+def test_the_rest_of_a_gang_goes_when_the_last_cannot_be_taken_up_again() -> None:
+    h = harness(*(member(name) for name in "abc"), gang=2)
+    uids = {name: h.pod(name)["metadata"]["uid"] for name in "abc"}
+    words = [
+        PermitDecision(number, uids[name], Verdict.APPROVE, "alice")
+        for number, name in enumerate("ab", start=1)
+    ]
+    for word in words:
+        h.decide(word)
+    h.cluster.bind("default", "c", uids["c"], "n0")
+    again = restart(h, *words)
+    assert bound(again) == ["a", "b", "c"]
