@@ -5,7 +5,8 @@ Scheduler thread only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from scheduler_core.api import Pod
@@ -18,6 +19,7 @@ from scheduler_core.kept_first import Kept, KeptFirst
 from scheduler_core.metrics import SchedulerMetrics
 from scheduler_core.observers import ObserverSet
 from scheduler_core.plugins.gang_scheduling import GangScheduling
+from scheduler_core.plugins.helpers.gangs import GangId
 from scheduler_core.pod_cycle import PodCycle
 from scheduler_core.ports import Ledger, PodCondition
 from scheduler_core.schedule_one import Parts
@@ -64,6 +66,7 @@ class AfterPermit:
         self._clock = parts.clock
         self._binding = binding
         self._pods = parts.informers.informer("Pod")
+        self._nodes = parts.informers.informer("Node")
         self._waiting_pods = waiting_pods
         self._observers = observers
         self._metrics = metrics
@@ -84,7 +87,7 @@ class AfterPermit:
         )
         self.held = HeldBindings(
             self._pods,
-            parts.informers.informer("Node"),
+            self._nodes,
             self.waiting_room.directory,
             parts.clock,
             backoff,
@@ -104,6 +107,60 @@ class AfterPermit:
         waiting = cycle.waiting
         asked = waiting is not None and MANUAL_APPROVAL in waiting.asked_plugins
         self.kept_first.start(cycle, was_asked=asked or self.is_taking_up)
+
+    def begin_kept(self, message: Kept) -> None:
+        """That they were let go is kept: their bindings begin. Keeping it takes a moment, and as
+        long as the ledger is away; what changed meanwhile is looked at first, of a gang all at
+        once, so that it is not bound in part."""
+        cycles = self.kept_first.kept(message)
+        own = {cycle.pod.uid: self._lost_meanwhile(cycle) for cycle in cycles}
+        reasons = {**self._of_siblings(cycles, own), **{u: why for u, why in own.items() if why}}
+        # Whose own loss it is comes last: it ends the approvals of those of its gang for good.
+        for cycle in sorted(cycles, key=lambda cycle: bool(own[cycle.pod.uid])):
+            reason = reasons.get(cycle.pod.uid)
+            if reason is None:
+                self._binding.start(cycle)
+                continue
+            self._end_binding(cycle, error(reason))
+            if self._is_gone(cycle.pod):
+                self.waiting_room.remove(cycle.pod)
+
+    def _lost_meanwhile(self, cycle: PodCycle) -> str:
+        """Why it cannot be bound any more; "" where it can."""
+        if self._is_gone(cycle.pod):
+            return f"{cycle.pod.key} was deleted before it was bound"
+        if self._nodes.get(cycle.node_name) is None:
+            return f"node {cycle.node_name} was deleted before {cycle.pod.key} was bound"
+        if self.waiting_room.has_lost_its_group(cycle.pod.uid):
+            return f"the PodGroup of {cycle.pod.key} was deleted before it was bound"
+        return ""
+
+    def _of_siblings(self, cycles: Sequence[PodCycle], own: Mapping[str, str]) -> dict[str, str]:
+        """Members of gangs that cannot go either, because another one cannot: its node is gone, or
+        it is, and without it they are too few."""
+        directory = self.waiting_room.directory
+        gangs: defaultdict[GangId, list[PodCycle]] = defaultdict(list)
+        for cycle in cycles:
+            gang = directory.gang_of(cycle.pod)
+            if gang is not None:
+                gangs[gang].append(cycle)
+        found: dict[str, str] = {}
+        for gang, members in gangs.items():
+            lost = [cycle for cycle in members if own[cycle.pod.uid]]
+            if not lost:
+                continue
+            left = sum(
+                1
+                for pod in directory.members(gang)
+                if not own.get(pod.uid) and (pod.node_name or self._is_on_its_way(pod))
+            )
+            if left < directory.min_member(gang) or not all(self._is_gone(c.pod) for c in lost):
+                found.update((cycle.pod.uid, own[lost[0].pod.uid]) for cycle in members)
+        return found
+
+    def _is_gone(self, pod: Pod) -> bool:
+        found: Pod | None = self._pods.get(pod.key)
+        return found is None or found.uid != pod.uid
 
     def finish_binding(self, done: BindingDone) -> None:
         """A binding has ended: so does its cycle, or the binding is held."""

@@ -63,11 +63,12 @@ class KeptFirst:
         self._new.clear()
         self._ledger.when_kept(lambda: self._post(kept))
 
-    def kept(self, message: Kept) -> None:
-        """Their bindings begin."""
-        for cycle in message.cycles:
-            if self._cycles.pop(cycle.pod.uid, None) is cycle:
-                self._start(cycle)
+    def kept(self, message: Kept) -> list[PodCycle]:
+        """Those of them that are still to be bound; they are no longer here."""
+        cycles = [c for c in message.cycles if self._cycles.get(c.pod.uid) is c]
+        for cycle in cycles:
+            del self._cycles[cycle.pod.uid]
+        return cycles
 
     def give_up(self) -> list[PodCycle]:
         """The scheduler ends; the next one takes up who is left here."""

@@ -367,7 +367,7 @@ class Scheduler:
             self._after_permit.finish_binding(message)
             return
         if isinstance(message, Kept):
-            self._kept_first.kept(message)
+            self._after_permit.begin_kept(message)
             return
         if isinstance(message, BackgroundDone):
             self._background.finish(message)

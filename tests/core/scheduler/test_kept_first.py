@@ -131,3 +131,68 @@ def test_a_word_that_comes_before_it_is_kept_is_too_late() -> None:
     assert h.observer.decisions[-1][1:] == (False, "the pod no longer waits for a decision")
     book.keep()
     assert bound(h) == ["p"]
+
+
+def changed_before_it_is_kept(change: Callable[[Harness], None], names: str) -> Harness:
+    """A gang of all these is approved, and then something happens before that is kept."""
+    h, book = begin(*(member(name) for name in names), gang=len(names))
+    for name in names:
+        say(h, Verdict.APPROVE, name=name)
+    change(h)
+    h.settle()
+    book.keep()
+    return h
+
+
+def delete(kind: str, namespace: str, name: str) -> Callable[[Harness], None]:
+    return lambda h: h.cluster.delete(kind, namespace, name, grace_period_seconds=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "message"),
+    [
+        pytest.param(
+            delete("Node", "", "n"),
+            WaitOutcome.BROKEN,
+            "node n was deleted before default/a was bound",
+            id="its node is deleted",
+        ),
+        pytest.param(
+            delete("PodGroup", "default", "g"),
+            WaitOutcome.REJECTED,
+            "PodGroup default/g was deleted before default/a was bound",
+            id="its PodGroup is deleted",
+        ),
+        pytest.param(
+            delete("Pod", "default", "a"),
+            WaitOutcome.REMOVED,
+            "the pod was deleted before it was bound",
+            id="a member is deleted",
+        ),
+    ],
+)
+def test_what_happens_to_a_gang_before_it_is_kept_counts_for_all_of_it(
+    change: Callable[[Harness], None], outcome: WaitOutcome, message: str
+) -> None:
+    h = changed_before_it_is_kept(change, "abc")
+    assert bound(h) == []
+    assert (last(h, "a").outcome, last(h, "a").message) == (outcome, message)
+
+
+def test_a_member_that_is_not_needed_takes_nobody_along() -> None:
+    h, book = begin(*(member(name) for name in "abc"), gang=2)
+    for name in "abc":
+        say(h, Verdict.APPROVE, name=name)
+    h.cluster.delete("Pod", "default", "c", grace_period_seconds=0)
+    h.settle()
+    book.keep()
+    assert bound(h) == ["a", "b"]
+    assert last(h, "c").outcome is WaitOutcome.REMOVED
+
+
+def test_the_siblings_of_a_deleted_member_keep_their_approval() -> None:
+    h = changed_before_it_is_kept(delete("Pod", "default", "a"), "ab")
+    h.create("Pod", member("d"))
+    h.settle()
+    h.advance(30.0)
+    assert "b" not in h.waiting_names() or last(h, "b").approved_by == ("alice",)
