@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler_core.records import CycleRecord, Deferred, NodeScores, ScoreMatrix
 
@@ -18,7 +19,8 @@ BEST: Final = 20
 
 #: Totals that are put in order at once: 4 MB.
 _MOST_CELLS: Final = 2**19
-#: A total beyond this is an extender's doing; such cycles are told by their objects.
+#: Totals beyond this (of an extender, of weights of thousands of millions) cannot be put in order
+#: together with the row: such cycles are told by their objects.
 _LARGEST: Final = 2**40
 _UNSCORED: Final = -(2**62)
 
@@ -117,8 +119,12 @@ def _from_matrices(records: Sequence[CycleRecord]) -> list[Packed | None]:
     """Of records over the same nodes; None where a matrix does not say how a total came about
     (extenders add to it)."""
     matrices = [_matrix(record) for record in records]
+    totals = np.stack([matrix.total for matrix in matrices])
+    if max(-int(totals.min()), int(totals.max())) > _LARGEST:
+        return [None] * len(records)
     chosen = [_row(m.node_names, r.node) or 0 for m, r in zip(matrices, records, strict=True)]
-    rows = best_rows(matrices, chosen)
+    scored = np.stack([matrix.normalized[0] for matrix in matrices]) >= 0
+    rows = best_rows(totals, scored, chosen)
     return [_from_matrix(matrix, best) for matrix, best in zip(matrices, rows, strict=True)]
 
 
@@ -137,16 +143,22 @@ def _from_matrix(matrix: ScoreMatrix, rows: list[int]) -> Packed | None:
     }
 
 
-def best_rows(matrices: Sequence[ScoreMatrix], chosen: Sequence[int]) -> list[list[int]]:
-    """Of each of k matrices over the same n nodes the rows of the ``BEST`` highest totals, highest
-    first; of equals ``chosen``, then the first in order."""
-    nodes = len(matrices[0].node_names)
+def best_rows(
+    totals: NDArray[np.int64], scored: NDArray[np.bool_], chosen: Sequence[int]
+) -> list[list[int]]:
+    """Of each of k cycles over the same n nodes the rows of the ``BEST`` highest totals, highest
+    first; of equals ``chosen``, then the first in order.
+
+    Args:
+        totals: int64, shape (k, n), none beyond ``_LARGEST``.
+        scored: bool, shape (k, n); only such nodes are told.
+        chosen: k rows.
+    """
+    nodes = totals.shape[1]
     keep = min(BEST, nodes)
-    totals = np.stack([matrix.total for matrix in matrices])
-    scored = np.stack([matrix.normalized[0] for matrix in matrices]) >= 0
     # One number that orders by total, then by row: no two nodes of a cycle have the same.
-    order = np.clip(totals, -_LARGEST, _LARGEST) * (2 * nodes) + np.arange(nodes, 0, -1)
-    order[range(len(matrices)), chosen] += nodes
+    order = totals * (2 * nodes) + np.arange(nodes, 0, -1)
+    order[range(len(chosen)), chosen] += nodes
     order[~scored] = _UNSCORED
     best = np.argpartition(order, nodes - keep, axis=1)[:, nodes - keep :]
     values = np.take_along_axis(order, best, axis=1)

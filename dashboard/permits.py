@@ -270,6 +270,8 @@ class _Turn:
     covers: list[Decision] = field(default_factory=list)
     #: Approvals of whole gangs, as far as they were asked for.
     standing: dict[tuple[str, str], list[GangApproval]] = field(default_factory=dict)
+    #: Row -> who has taken back an approval of it, of the gangs that were asked about.
+    taken_back: dict[int, set[str]] = field(default_factory=dict)
 
     def decide(self, row: WaitingPod) -> Answer:
         """Judge one row, and change it in memory where the word counts."""
@@ -369,13 +371,15 @@ class _Turn:
             return []
         if row.gang not in self.standing:
             gang = permits_gangs.Gang(self.run.pk, *row.gang)
-            self.standing[row.gang] = list(gang.standing().select_related("user"))
+            others = gang.standing().exclude(username=self.actor.name).select_related("user")
+            self.standing[row.gang] = list(others)
+            if self.standing[row.gang]:
+                self.taken_back |= permits_rows.taken_back_in(gang.open())
         standing = self.standing[row.gang]
         if not standing:
             return []
-        return permits_rows.cover(
-            row, standing, {self.actor.name, *permits_rows.taken_back_of(row)}
-        )
+        taken_back = self.taken_back.get(row.pk, set())
+        return permits_rows.cover(row, standing, {self.actor.name, *taken_back})
 
     def _taken(self, row: WaitingPod, code: Code, text: str) -> Answer:
         row.commit_seq = self.run.commit_seq

@@ -45,12 +45,12 @@ class Gang:
 
     def has_open(self) -> bool:
         """Whether a member still waits."""
-        return self._open().exists()
+        return self.open().exists()
 
     def is_all_said(self) -> bool:
         """Every member that waits is approved, and waits for people alone."""
         columns = ("state", "decision_verdict", "pending")
-        rows = list(self._open().order_by().values_list(*columns))
+        rows = list(self.open().order_by().values_list(*columns))
         return bool(rows) and all(
             state == WaitingPod.State.SENT
             and verdict == Verdict.APPROVE
@@ -58,7 +58,8 @@ class Gang:
             for state, verdict, pending in rows
         )
 
-    def _open(self) -> QuerySet[WaitingPod]:
+    def open(self) -> QuerySet[WaitingPod]:
+        """Members whose wait has not ended."""
         return WaitingPod.objects.filter(
             run=self.run_id,
             pod_group=self.pod_group,

@@ -5,8 +5,11 @@ The web process does it when a person speaks, the recorder when the scheduler ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
+
+from django.db.models import QuerySet
 
 from dashboard.models import WaitingPod
 from dashboard.permits_gangs import basis
@@ -23,6 +26,7 @@ __all__ = [
     "recount",
     "reopen",
     "take_back",
+    "taken_back_in",
     "taken_back_of",
 ]
 
@@ -101,8 +105,16 @@ def cover(
 
 def taken_back_of(row: WaitingPod) -> set[str]:
     """Who has taken back an approval of this member, as far as it is written."""
-    words = Decision.objects.filter(waiting_pod=row, verdict=Verdict.REVOKE.value)
-    return set(words.values_list("username", flat=True))
+    return taken_back_in([row]).get(row.pk, set())
+
+
+def taken_back_in(rows: QuerySet[WaitingPod] | Sequence[WaitingPod]) -> dict[int, set[str]]:
+    """Row -> who has taken back an approval of it; those of which nobody has are left out."""
+    words = Decision.objects.filter(waiting_pod__in=rows, verdict=Verdict.REVOKE.value)
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for row, user in words.values_list("waiting_pod", "username"):
+        found[row].add(user)
+    return dict(found)
 
 
 def recount(row: WaitingPod) -> None:

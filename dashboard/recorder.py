@@ -223,12 +223,14 @@ class Recorder(Observer):
 
     def when_kept(self, then: Callable[[], None]) -> None:
         """``Ledger``: call ``then``, on the recorder's thread, once all that was told so far is
-        committed; at once where it is. Never, where the lease is lost before."""
+        committed; at once where it is. Never, where the lease is lost before. A row that the
+        database refuses and that is given up is waited for no longer: it will never be there."""
         with self._changed:
             if self._fenced:
                 return
             if self._kept < self._told:
                 self._when_kept.append((self._told, then))
+                self._changed.notify_all()
                 return
         then()
 
@@ -488,12 +490,20 @@ class Recorder(Observer):
 
     def _pace(self, began: float, rows: int) -> None:
         """Leave the database to others for the rest of the interval, unless somebody waits."""
-        interval = self._interval * (2 if rows > MANY_ROWS else 1)
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._flushing > 0 or self._closing,
-                max(0.0, interval - (time.monotonic() - began)),
-            )
+            self._wait_until(self._is_hurried, began + self._interval)
+            if rows > MANY_ROWS:
+                self._wait_until(self._is_wanted, began + 2 * self._interval)
+
+    def _is_hurried(self) -> bool:
+        return self._flushing > 0 or self._closing
+
+    def _is_wanted(self) -> bool:
+        """Bindings of pods that people allowed begin when that is committed."""
+        return self._is_hurried() or bool(self._when_kept)
+
+    def _wait_until(self, is_enough: Callable[[], bool], end: float) -> None:
+        self._changed.wait_for(is_enough, max(0.0, end - time.monotonic()))
 
 
 def _in_words(record: Record) -> str:

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard import carriage, permits, permits_words
 from dashboard.models import AuditEntry, RunState, SchedulerRun, WaitingPod
@@ -383,6 +384,25 @@ def test_what_is_taken_back_of_one_member_does_not_come_back(
     assert (row.state, row.approvals) == ("waiting", [])
     assert waiting(run, "c", pod_group=GANG).state == "sent"
     assert say(operator, "approve", row).code == "accepted"
+
+
+def test_a_word_on_a_gang_asks_the_database_as_often_for_many_members_as_for_few(
+    run: SchedulerRun, operator: User, second_operator: User
+) -> None:
+    asked: dict[str, list[int]] = {"approve": [], "revoke": []}
+    for members in (1, 2, 9):  # the first time the approval of the gang is made, later it is there
+        three = ApprovalTerms(approvers=3)
+        told(run, *(wait(100 * members + i, f"{members}-{i}", pod_group=GANG, terms=three)
+                    for i in range(members)))  # fmt: skip
+        say_of_gang(second_operator, "approve", run)
+        for word, counts in asked.items():
+            with CaptureQueriesContext(connection) as queries:
+                say_of_gang(operator, word, run)
+            counts.append(len(queries))
+    assert {word: len(set(counts[1:])) for word, counts in asked.items()} == {
+        "approve": 1,
+        "revoke": 1,
+    }
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["of one member", "of the whole gang"])

@@ -114,6 +114,15 @@ def test_points_of_an_extender_are_not_in_the_matrix() -> None:
     assert best_nodes.unpack(packed) == api_form(record.best)
 
 
+def test_weights_of_thousands_of_millions_are_told_in_order_too() -> None:
+    found = scored(30, 3, 90)
+    weights = np.array([2**40, 2**41])
+    total = np.where(found.total < 0, -1, weights @ np.maximum(found.normalized, 0).astype("i8"))
+    found = replace(found, weights=weights, total=total)
+    record = record_of(found, last_of_the_best(found))
+    assert best_nodes.unpack(best_nodes.pack(record)) == api_form(record.best)
+
+
 @pytest.mark.parametrize(
     ("stored", "told"),
     [
