@@ -110,7 +110,7 @@ class RestoringWaits:
     def _look_what_is_left(self) -> None:
         """Before the first wait is taken up: which gangs were let go, and which pods are gone. What
         people said of the others is said of them alone."""
-        self._restored.complete(self._is_bound, self._terms_now, self._is_there)
+        self._restored.complete(self._terms_now, self._is_there)
         for record in self._restored:
             pod: Pod | None = self._pods.get(record.pod.key)
             if pod is None or pod.uid != record.pod.uid:

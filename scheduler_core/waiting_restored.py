@@ -19,7 +19,7 @@ from scheduler_core.records import (
     WaitingPodRecord,
     WaitOutcome,
 )
-from scheduler_core.waiting_record import MANUAL_APPROVAL, ended
+from scheduler_core.waiting_record import ended
 from scheduler_core.waiting_words import Heard, hear, strictest
 
 __all__ = ["TOO_LATE", "RestoredRests", "RestoredWaits"]
@@ -109,16 +109,13 @@ class RestoredWaits:
 
     def complete(
         self,
-        is_bound: Callable[[WaitingPodRecord], bool],
         terms_now: Callable[[WaitingPodRecord], ApprovalTerms | None],
         is_there: Callable[[WaitingPodRecord], bool],
     ) -> None:
-        """A gang is let go as one. Where the row of a member says that it was let go, or a member
-        is bound to the node that it held and all had been said by then, so were those that waited
-        with it, although the last worker died before it could say so: whoever denied one of them
-        after that, or took an approval back, was too late.
-
-        Anybody may bind a pod. That it is bound is no approval, neither of it nor of its gang.
+        """A gang is let go as one. Where the row of a member says that it was let go, so were those
+        that waited with it: whoever denied one of them after that, or took an approval back, was
+        too late. Nobody is bound before that is a row, so who is bound without one was bound by
+        somebody else, which is no approval, neither of it nor of its gang.
 
         So is a gang of which all was said while no worker ran, if all its members are there.
 
@@ -130,59 +127,26 @@ class RestoredWaits:
                 strict = strictest(record.terms or ApprovalTerms(), terms_now(record))
                 self._stories[record.pod.uid].terms[record.pod.uid] = strict
         for record in self:
-            if record.let_go or is_bound(record):
-                self._complete_gang_of(record, terms_now)
+            if record.let_go:
+                self._complete_gang_of(record)
         for story in {id(story): story for story in self._stories.values()}.values():
             if story.hear().is_approved and all(map(is_there, story.members.values())):
                 for record in map(self._records.__getitem__, story.members):
                     if record.pod_group and record.needs_approval and not record.let_go:
-                        self._note_let_go(record, None, APPROVED_MEANWHILE)
+                        self._note_let_go(record, APPROVED_MEANWHILE)
 
-    def _complete_gang_of(
-        self,
-        record: WaitingPodRecord,
-        terms_now: Callable[[WaitingPodRecord], ApprovalTerms | None],
-    ) -> None:
-        """It was let go, or is bound: so were those that waited with it, if all was said."""
-        members = [item for item in self.gang_of(record) if _waited_with(item, record)]
-        members = members or [record]
-        terms = [self._terms_met(member, terms_now(member)) for member in members]
-        if record.let_go or None not in terms:
-            for member, met in zip(members, terms, strict=True):
-                if member.needs_approval and not member.let_go:
-                    self._note_let_go(member, met, LET_GO)
+    def _complete_gang_of(self, record: WaitingPodRecord) -> None:
+        """It was let go: so were those that waited with it."""
+        for member in self.gang_of(record):
+            if _waited_with(member, record) and member.needs_approval and not member.let_go:
+                self._note_let_go(member, LET_GO)
 
-    def _note_let_go(self, record: WaitingPodRecord, met: ApprovalTerms | None, text: str) -> None:
+    def _note_let_go(self, record: WaitingPodRecord, text: str) -> None:
         """Said of all at once, before anything else of one of them: where this worker dies, too,
         the next one must not find a part of the gang undecided."""
-        terms = record.terms and (met or record.terms)
-        known = self._records[record.pod.uid] = replace(record, let_go=True, terms=terms)
+        known = self._records[record.pod.uid] = replace(record, let_go=True)
         told = ended(known, WaitOutcome.ALLOWED, text, self._clock.now())
         self._observers.tell("pod_resolved", replace(told, let_go=True))
-
-    def _terms_met(
-        self, record: WaitingPodRecord, now: ApprovalTerms | None
-    ) -> ApprovalTerms | None:
-        """The terms under which the wait needed no more words at some time; its own, if it did."""
-        own = record.terms or ApprovalTerms()
-        return next((t for t in (own, now) if t is not None and self._met(record, t)), None)
-
-    def _met(self, record: WaitingPodRecord, terms: ApprovalTerms) -> bool:
-        """Whatever was said after that."""
-        asked = next((item for item in record.pending if item.plugin == MANUAL_APPROVAL), None)
-        if record.let_go or asked is None:
-            return True
-        if terms.at_deadline is Verdict.APPROVE and asked.deadline <= self._clock.now():
-            return True
-        users = set(record.approved_by)
-        for decision in self._decisions.get(record.pod.uid, ()):
-            if len(users) >= terms.approvers or decision.verdict is Verdict.DENY:
-                break
-            if decision.verdict is Verdict.REVOKE:
-                users.discard(decision.user)
-            elif not _is_late(decision, record) and _may_approve(decision.user, record, terms):
-                users.add(decision.user)
-        return len(users) >= terms.approvers
 
     def first(self) -> WaitingPodRecord | None:
         """The longest wait."""
@@ -262,11 +226,3 @@ _COMES_TRUE: Final = {
 def _waited_with(sibling: WaitingPodRecord, record: WaitingPodRecord) -> bool:
     """While a row was open, what came after it was told cannot have been recorded."""
     return record.resolved_at is None or sibling.since < record.resolved_at
-
-
-def _may_approve(user: str, record: WaitingPodRecord, terms: ApprovalTerms) -> bool:
-    return terms.requester_may_approve or user != record.requested_by
-
-
-def _is_late(decision: PermitDecision, record: WaitingPodRecord) -> bool:
-    return decision.at is not None and decision.at >= record.deadline

@@ -530,37 +530,32 @@ class TestRestart:
             "bound to n0 before the worker stopped" if bound_before else message
         )
 
-    def test_terms_that_the_last_worker_went_by_count_although_it_could_not_say_so(self) -> None:
-        """The configuration asks for one person now; the rows still say two."""
-        h = harness(member("a"), member("b"), gang=2, approvers=2)
-        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
-        h.scheduler.stop()
-        h.cluster.bind("default", "a", h.pod("a")["metadata"]["uid"], h.observer.waiting[0].node)
-        denial = self.word(h, Verdict.DENY, "bob", "b")
-        again = restart(h, *words, denial, args={"approvers": 1})
-        assert bound(again) == ["a", "b"]
-        assert last(again, "a").outcome is WaitOutcome.ALLOWED
-        assert [last(again, name).terms.approvers for name in "ab"] == [1, 1]  # type: ignore[union-attr]
-
     @pytest.mark.parametrize(
-        ("verdict", "said"),
+        ("said", "found", "last_word"),
         [
-            (Verdict.DENY, "all was approved before that"),
-            (Verdict.REVOKE, "the pod was let go before that; it is on its way to its node"),
+            pytest.param([], (["a", "b"], []), True, id="nothing more"),
+            pytest.param([Verdict.DENY], (["a", "b"], []), False, id="all was approved before"),
+            pytest.param([Verdict.REVOKE], (["a"], ["b"]), True, id="it is taken back"),
+            pytest.param([Verdict.REVOKE, Verdict.DENY], (["a"], []), True, id="and then denied"),
         ],
     )
-    def test_what_is_said_after_a_member_was_bound_is_too_late(
-        self, verdict: Verdict, said: str
+    def test_what_is_said_of_a_member_counts_although_somebody_bound_another(
+        self, said: list[Verdict], found: tuple[list[str], list[str]], last_word: bool
     ) -> None:
-        """The worker died between two binds of a gang, before it could say that it let it go."""
+        """That the other is bound does not mean that they were let go: the scheduler binds nobody
+        before a row says so."""
         h = harness(member("a"), member("b"), gang=2)
-        words = [self.word(h, Verdict.APPROVE, "alice", name) for name in "ab"]
-        uid = h.pod("a")["metadata"]["uid"]
-        h.cluster.bind("default", "a", uid, h.observer.waiting[0].node)
-        late = self.word(h, verdict, "alice", "b")
-        again = restart(h, *words, late)
-        assert bound(again) == ["a", "b"]
-        assert again.observer.decisions[-1] == (late, False, said)
+        uids = [h.pod(name)["metadata"]["uid"] for name in "ab"]
+        verdicts = [Verdict.APPROVE, Verdict.APPROVE, *said]
+        words = [
+            PermitDecision(number, uids[min(number, 1)], verdict, "alice", at=h.clock.now())
+            for number, verdict in enumerate(verdicts)
+        ]
+        h.scheduler.stop()
+        h.cluster.bind("default", "a", uids[0], h.observer.waiting[0].node)
+        again = restart(h, *words)
+        assert (bound(again), again.waiting_names()) == found
+        assert again.observer.decisions[-1][:2] == (words[-1], last_word)
 
     @pytest.mark.parametrize(
         ("approved", "node"),
