@@ -380,14 +380,15 @@ class WaitingRoom:
                 heapq.heappush(self._deadlines, (self._deadline_of(uid), uid))
             self._unheard.clear()
         hit = False
-        if len(self.restored):
-            return hit  # the end of one may take along others that are still to be taken up
         while True:
             self._forget_stale_deadlines()
             if not self._deadlines or self._deadlines[0][0] > now:
                 return hit
-            _, uid = heapq.heappop(self._deadlines)
-            hit |= self._expire_one(self._parked[uid], now)
+            parked = self._parked[self._deadlines[0][1]]
+            if parked.gang is not None and self._is_awaited(parked.gang):
+                return hit  # its end may take along members that are still to be taken up: soon
+            heapq.heappop(self._deadlines)
+            hit |= self._expire_one(parked, now)
 
     def _expire_one(self, parked: Parked, now: float) -> bool:
         waiting = parked.waiting
