@@ -115,7 +115,7 @@ class AfterPermit:
         cycles = self.kept_first.kept(message)
         own = {cycle.pod.uid: self._lost_meanwhile(cycle) for cycle in cycles}
         reasons = {**self._of_siblings(cycles, own), **{u: why for u, why in own.items() if why}}
-        # Whose own loss it is comes last: it ends the approvals of those of its gang for good.
+        # Whose own loss it is comes last: where its node is gone the whole gang is broken.
         for cycle in sorted(cycles, key=lambda cycle: bool(own[cycle.pod.uid])):
             reason = reasons.get(cycle.pod.uid)
             if reason is None:
@@ -124,6 +124,8 @@ class AfterPermit:
             self._end_binding(cycle, error(reason))
             if self._is_gone(cycle.pod):
                 self.waiting_room.remove(cycle.pod)
+        for uid, reason in reasons.items():
+            self.waiting_room.give_up(uid, reason)
 
     def _lost_meanwhile(self, cycle: PodCycle) -> str:
         """Why it cannot be bound any more; "" where it can."""

@@ -75,7 +75,10 @@ class Approvals:
         if decision.at is not None and decision.at >= self._end_by_time(parked):
             return False, TOO_LATE
         if decision.verdict is not Verdict.APPROVE and parked.uid in self._let_go_before:
-            return False, LET_GO_BEFORE
+            if not self._is_stranded(parked):
+                return False, LET_GO_BEFORE
+            self._waived.discard(parked.uid)
+            self._let_go_before.discard(parked.uid)
         if decision.verdict is Verdict.DENY:
             return self._deny(parked, decision)
         if not parked.asks:
@@ -83,6 +86,13 @@ class Approvals:
         if decision.verdict is Verdict.REVOKE:
             return self._revoke(parked, decision.user)
         return self._approve(parked, decision.user)
+
+    def _is_stranded(self, parked: Parked) -> bool:
+        """It was let go, but those who went with it are gone, and it waits for members again: it is
+        not on its way to its node, and what people say of it counts."""
+        if parked.gang is None or self._is_awaited(parked.gang):
+            return False
+        return any(plugin != MANUAL_APPROVAL for plugin in parked.waiting.pending_plugins)
 
     def _end_by_time(self, parked: Parked) -> float:
         """Its deadline. An approved member has none of its own: it waits until time ends the wait

@@ -210,6 +210,13 @@ class WaitingRoom:
         self._resolve(record, WaitOutcome.BROKEN, text)
         self._break_gang(self.directory.gang_of(cycle.pod), record.gang_uid, text)
 
+    def give_up(self, uid: str, text: str) -> None:
+        """Of a pod whose binding has not begun, and that is not tried again as it was approved: its
+        gang is incomplete, and is asked anew when it is complete again."""
+        record = self._carried.pop(uid, None)
+        if record is not None:
+            self._resolve(record, WaitOutcome.REJECTED, text)
+
     def has_lost_its_group(self, uid: str) -> bool:
         """Of a pod that was let go and is not bound: nothing is left of what people approved."""
         record = self._let_go.get(uid)

@@ -663,3 +663,24 @@ def test_the_rest_of_a_gang_goes_when_the_last_cannot_be_taken_up_again() -> Non
     h.cluster.bind("default", "c", uids["c"], "n0")
     again = restart(h, *words)
     assert bound(again) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "waits"), [(Verdict.DENY, []), (Verdict.REVOKE, ["b"])], ids=["deny", "revoke"]
+)
+def test_who_was_let_go_with_members_that_are_gone_can_be_decided_about(
+    verdict: Verdict, waits: list[str]
+) -> None:
+    """All were let go, a was bound and is deleted while no worker ran: b waits for another member,
+    which has no room, and is not on its way to its node."""
+    h = harness(member("a"), member("b"), gang=2)
+    h.scheduler.stop()
+    h.cluster.delete("Pod", "default", "a", grace_period_seconds=0)
+    h.cluster.create("Pod", member("d").req(cpu="99").raw())
+    again = restart(h, let_go=True, approved_by=("alice",))
+    assert again.waiting_names() == ["b"]
+    assert say(again, verdict, "alice", "b")[0]
+    assert again.waiting_names() == waits
+    again.cluster.create("Node", make_node("big").capacity(cpu="128", memory="8Gi").raw())
+    again.settle()
+    assert bound(again) == []

@@ -190,9 +190,14 @@ def test_a_member_that_is_not_needed_takes_nobody_along() -> None:
     assert last(h, "c").outcome is WaitOutcome.REMOVED
 
 
-def test_the_siblings_of_a_deleted_member_keep_their_approval() -> None:
+def test_the_siblings_of_a_deleted_member_are_asked_anew_when_the_gang_is_complete() -> None:
     h = changed_before_it_is_kept(delete("Pod", "default", "a"), "ab")
+    ended = last(h, "b")
+    text = "default/a was deleted before it was bound"
+    assert (ended.outcome, ended.message) == (WaitOutcome.REJECTED, text)
     h.create("Pod", member("d"))
     h.settle()
     h.advance(30.0)
-    assert "b" not in h.waiting_names() or last(h, "b").approved_by == ("alice",)
+    assert (bound(h), sorted(h.waiting_names())) == ([], ["b", "d"])
+    assert last(h, "b").approved_by == ("alice",)  # of the wait that has ended
+    assert [tuple(w.approved_by) for w in h.scheduler.waiting_room] == [(), ()]
