@@ -12,6 +12,10 @@ import { atDeadline, isApplied, resultInWords } from "./waiting_words.js";
 
 const HURRY_SECONDS = 30;
 
+function waits(row) {
+  return Boolean(row) && isOpen(row);
+}
+
 export class DecideDialog {
   #dialog;
   #parts;
@@ -71,7 +75,8 @@ export class DecideDialog {
     if (!this.#request || this.#sending) return;
     const rows = this.#rows();
     if (!this.#answeredNo) this.#tellMeanwhile(rows);
-    if (this.#commitsOf(rows) !== this.#commits) this.#loadFacts(this.#request);
+    if (!rows.some(waits)) this.#hideFacts();
+    else if (this.#commitsOf(rows) !== this.#commits) this.#loadFacts(this.#request);
   }
 
   /** What became of the pods that cannot be decided so any more; whether there is one. */
@@ -86,7 +91,7 @@ export class DecideDialog {
   tick() {
     if (!this.#request) return;
     const { left } = this.#parts;
-    const open = this.#rows().filter((row) => row && (row.state === "waiting" || isApplied(row)));
+    const open = this.#rows().filter((row) => waits(row) && (row.state === "waiting" || isApplied(row)));
     setHidden(left, open.length === 0);
     if (open.length === 0) return;
     const first = open.reduce((a, b) => (b.deadline < a.deadline ? b : a));
@@ -144,7 +149,7 @@ export class DecideDialog {
       if (this.#request) this.#loadFacts(this.#request);
       return;
     }
-    if (found === null) return;
+    if (found === null || !this.#rows().some(waits)) return;
     this.#showFacts(factsOf(found, Boolean(request.gang && found.gang)));
     this.#why(request.verdict === "approve" ? found.may.why : "");
     if (this.#commitsOf(this.#rows()) !== this.#commits) this.#loadFacts(request);
@@ -153,6 +158,12 @@ export class DecideDialog {
   #showFacts(facts) {
     this.#facts.show(facts);
     setHidden(this.#parts.facts, false);
+  }
+
+  /** Nothing of it waits any more: what it holds and asks for is no longer so. */
+  #hideFacts() {
+    const { facts, left, text } = this.#parts;
+    for (const part of [facts, left, text]) setHidden(part, true);
   }
 
   #commitsOf(rows) {

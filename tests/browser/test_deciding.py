@@ -122,6 +122,19 @@ def test_what_happens_first_is_told_in_the_open_dialog(
     expect(dialog.get_by_role("alert")).to_have_text(re.compile(words))
     expect(dialog.get_by_role("button")).to_have_text(["Close"])
     assert site.posts == []
+    if changes["state"] != "sent":  # what it held and asked for, and how long, is no longer so
+        expect(dialog).not_to_contain_text("Room held on", use_inner_text=True)
+        expect(dialog).not_to_contain_text(" left, then", use_inner_text=True)
+
+
+def test_of_a_gang_that_has_ended_nothing_is_shown_as_if_it_still_waited(site: FakeSite) -> None:
+    rows = fake_data.gang("team-a/train", 1, members=3, minimum=3)
+    dialog = press(open_waiting(site, rows), "Deny the gang team-a/train")
+    expect(dialog).to_contain_text("Room held on 3 nodes")
+    change(site, *rows, state="allowed", decision=said_by("grace"), resolved_at=1, pending=[])
+    expect(dialog.get_by_role("alert")).to_contain_text("was approved by grace")
+    for gone in ("Room held on", " left, then", "give up", "must find one"):
+        expect(dialog).not_to_contain_text(gone, use_inner_text=True)
 
 
 def test_of_a_selection_the_others_can_still_be_decided(site: FakeSite) -> None:
