@@ -3,13 +3,14 @@ room, who has approved so far, and how much time is left. Docs: docs/approvals.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from dashboard import commits, frames
 from dashboard.models import RunListing, SchedulerRun, WaitingPod
 from dashboard.permits_models import Decision, GangApproval
 from dashboard.permits_rules import Actor, asks_for_own
+from scheduler_core.plugins.noderesources.fit import TOO_MANY_PODS
 
 #: Most others that are named; the counts are of all.
 MOST_RIVALS: Final = 20
@@ -77,8 +78,8 @@ def rivals(
     run: SchedulerRun, members: Sequence[WaitingPod], waiting: Sequence[WaitingPod]
 ) -> dict[str, Any]:
     """Who else wants the room: pods of others that wait on the same nodes, and pods in the queue
-    that fit nowhere for want of resources (as of the latest listing)."""
-    queued = _queued_for_room(run)
+    that fit nowhere for want of a resource that ``members`` hold (as of the latest listing)."""
+    queued = _queued_for_room(run, {name for row in members for name in row.requests})
     return {
         "waiting_total": len(waiting),
         "waiting": [
@@ -217,7 +218,8 @@ def _sum(parts: Iterable[dict[str, int]]) -> dict[str, int]:
     return total
 
 
-def _queued_for_room(run: SchedulerRun) -> list[dict[str, Any]]:
+def _queued_for_room(run: SchedulerRun, held: Collection[str]) -> list[dict[str, Any]]:
+    """``held``: names of resources."""
     blob = (
         RunListing.objects.filter(run=run, topic=RunListing.Topic.QUEUES)
         .values_list("blob", flat=True)
@@ -230,5 +232,11 @@ def _queued_for_room(run: SchedulerRun) -> list[dict[str, Any]]:
         {key: pod[key] for key in ("pod", "uid", "pod_group", "priority", "reason")}
         for queue in _WAITING_QUEUES
         for pod in listing[queue]
-        if pod["plugin"] in _ROOM
+        if pod["plugin"] in _ROOM and _is_lacking(pod["reason"], held)
     ]
+
+
+def _is_lacking(reason: str, held: Collection[str]) -> bool:
+    """Whether most nodes want for one of these, in NodeResourcesFit's words (``QueuedPod.reason``
+    is the dominant one). Every pod holds a pod's place."""
+    return reason == TOO_MANY_PODS or reason.removeprefix("Insufficient ") in held

@@ -12,8 +12,8 @@ from dashboard import frames, selectors, waits_view
 from dashboard.models import SchedulerRun, WaitingPod
 from dashboard.recording import BatchWriter
 from dashboard.told import Batch, Told
-from scheduler_core.records import NodeUse
-from tests.dashboard.factory import NOW, resolved, wait
+from scheduler_core.records import NodeUse, QueueDepths, QueuedPod, QueueListing
+from tests.dashboard.factory import NOW, pod, resolved, wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -104,6 +104,28 @@ def test_usage_of_a_held_node_is_as_of_the_pod_that_was_parked_there_last(
     (held,) = found["nodes"]
     assert held["use"] == {"cpu": [4000, 1500, 2000], "memory": [64, 0, 8]}
     assert [rival["pod"] for rival in found["rivals"]["waiting"]] == ["default/beside"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "reason", "is_told"),
+    [
+        pytest.param("NodeResourcesFit", "Insufficient cpu", True, id="what is held"),
+        pytest.param("NodeResourcesFit", "Insufficient nvidia.com/gpu", False, id="another"),
+        pytest.param("NodeResourcesFit", "Too many pods", True, id="a place for a pod"),
+        pytest.param("NodeAffinity", "Insufficient cpu", False, id="no want of room"),
+    ],
+)
+def test_who_is_queued_for_want_of_what_is_held_wants_the_room(
+    run: SchedulerRun, plugin: str, reason: str, is_told: bool
+) -> None:
+    queued = QueuedPod(pod("big"), 1, 0, 1, NOW, plugin=plugin, reason=reason)
+    listing = QueueListing(NOW, QueueDepths(unschedulable=1), (), (), (queued,), ())
+    told = [Told(wait(1, "asked", requests={"cpu": 500, "memory": 8}), 0)]
+    BatchWriter(run.pk).write(Batch("1", told, listing=listing))
+    row = WaitingPod.objects.get(name="asked")
+    rivals = waits_view.detail(run, row.pk, User.objects.create_user("looker"))["rivals"]
+    assert rivals["queued_total"] == len(rivals["queued"]) == is_told
+    assert [rival["reason"] for rival in rivals["queued"]] == [reason] * is_told
 
 
 def test_a_decision_says_whether_the_scheduler_knows_of_it(run: SchedulerRun) -> None:
