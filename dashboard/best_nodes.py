@@ -43,7 +43,9 @@ def pack_all(records: Sequence[CycleRecord]) -> list[Packed]:
     at once, because each operation on a long array hands the interpreter's lock to the scheduler's
     thread and has to wait for it again.
     """
-    found = [_from_nodes(record.best) if _is_told_by_objects(record) else None for record in records]
+    found = [
+        _from_nodes(record.best) if _is_told_by_objects(record) else None for record in records
+    ]
     open_ = [index for index, packed in enumerate(found) if packed is None]
     for same in _alike([(index, records[index]) for index in open_]):
         for (index, record), packed in zip(same, _from_matrices([r for _, r in same]), strict=True):
